@@ -1,0 +1,71 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/oncelog/oncelog/store/batch"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// Limits that hold for every topic and that no configuration lifts.
+const (
+	MaxPartitions     = 1024
+	MaxBatchRecords   = 65_536   // records in one batch
+	MaxBatchBytes     = 8 << 20  // the most that Config.MaxBatchBytes may allow
+	MaxRecordBytes    = 1 << 20  // key, value and headers of one record
+	MaxKeyBytes       = 32 << 10 // key of one record
+	MaxHeaders        = 64       // headers of one record
+	MaxHeaderName     = 256      // bytes of a header's name
+	MaxHeaderValue    = 8 << 10  // bytes of a header's value
+	MinSegmentBytes   = 1 << 10  // the least that Config.SegmentBytes may be
+	MaxContentType    = 256      // bytes of a raw record's media type
+	MaxReadRecords    = 10_000   // records in one read
+	MaxReadBytes      = 64 << 20 // bytes in one read
+	ProducerBlockSize = 1000     // producer ids reserved at a time (KIP-730)
+)
+
+// CheckSize holds a batch to the limits of its topic. The error is CodeTooLarge.
+func CheckSize(c Config, b *batch.Batch) *Error {
+	switch {
+	case b.Count > MaxBatchRecords:
+		return tooLarge("the batch has %d records, at most %d are allowed", int64(b.Count), MaxBatchRecords)
+	case int64(b.LargestRecord) > MaxRecordBytes:
+		return tooLarge("a record has %d bytes of key, value and headers, at most %d are allowed", int64(b.LargestRecord), MaxRecordBytes)
+	case int64(b.PayloadBytes) > c.MaxBatchBytes:
+		return tooLarge("the batch has %d bytes of keys, values and headers, the topic's maxBatchBytes is %d", int64(b.PayloadBytes), c.MaxBatchBytes)
+	}
+	return nil
+}
+
+func tooLarge(format string, actual, limit int64) *Error {
+	return &Error{Code: CodeTooLarge, Detail: fmt.Sprintf(format, actual, limit), Limit: limit, Actual: actual}
+}
+
+// CheckTopic holds a topic's partitions and config to what is possible. The error is
+// CodeInvalidArgument, its Pointer names the member.
+func CheckTopic(partitions int, c Config) *Error {
+	checks := []struct {
+		member   string
+		value    int64
+		min, max int64
+	}{
+		{"partitions", int64(partitions), 1, MaxPartitions},
+		{"retentionMs", c.RetentionMs, Keep, sequence.Max},
+		{"retentionBytes", c.RetentionBytes, Keep, sequence.Max},
+		{"segmentBytes", c.SegmentBytes, MinSegmentBytes, sequence.Max},
+		{"segmentMs", c.SegmentMs, 1, sequence.Max},
+		{"maxBatchBytes", c.MaxBatchBytes, 1, MaxBatchBytes},
+		{"producerExpiryMs", c.ProducerExpiryMs, 1, sequence.Max},
+		{"maxProducers", c.MaxProducers, 1, sequence.Max},
+	}
+	for _, k := range checks {
+		if k.value < k.min || k.value > k.max {
+			return &Error{
+				Code:    CodeInvalidArgument,
+				Detail:  fmt.Sprintf("%s is %d, it must be from %d to %d", k.member, k.value, k.min, k.max),
+				Pointer: "/" + k.member,
+			}
+		}
+	}
+	return nil
+}

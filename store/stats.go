@@ -1,0 +1,25 @@
+package store
+
+// Stats are counters of an engine since it was opened, and its present size.
+type Stats struct {
+	Accepted   int64 // batches stored
+	Records    int64 // records stored
+	Bytes      int64 // bytes of encoded batches stored
+	Duplicates int64 // batches recognised as stored before
+	Held       int64 // batches that were held for their predecessors
+	// Gaps are out-of-order refusals. Passing ones lie within the window of batches
+	// that may overtake each other; lasting ones do not, or outlived a hold.
+	PassingGaps int64
+	LastingGaps int64
+	Fenced      int64
+	Expired     int64
+	Reused      int64
+	Overlaps    int64
+
+	Commits     int64 // durable transactions
+	CommitNanos int64 // spent in them
+	Parked      int64 // batches held right now
+	StoreBytes  int64 // size of the store on disk
+	FreeBytes   int64 // of StoreBytes, what is free for new data
+	DiskFree    int64 // free on the store's file system, −1 when unknown
+}

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// Attempt is what the append rule judges of an idempotent append.
+func (a *Append) Attempt() sequence.Attempt {
+	return sequence.Attempt{
+		Epoch:   a.Producer.Epoch,
+		BaseSeq: a.Producer.BaseSeq,
+		Count:   a.Batch.Count,
+		Digest:  a.Batch.Digest,
+	}
+}
+
+// DuplicateAck is the answer to an append that the rule found to be stored already:
+// for sequence.Duplicate that of the first time, for sequence.Forgotten one without
+// offsets.
+func DuplicateAck(v sequence.Verdict, a sequence.Attempt) Ack {
+	ack := Ack{BaseOffset: -1, LastOffset: -1, NextSeq: a.LastSeq() + 1, Duplicate: true}
+	if v.Kind == sequence.Duplicate {
+		ack.BaseOffset = v.Original.BaseOffset
+		ack.LastOffset = v.Original.LastOffset
+		ack.AppendedAt = time.UnixMilli(v.Original.AppendedAt).UTC()
+	}
+	return ack
+}
+
+// Refusal is the error for an attempt that the rule refused in state s.
+func Refusal(s *sequence.State, v sequence.Verdict, a sequence.Attempt) *Error {
+	d := &SequenceError{ExpectedSeq: v.Expected, ReceivedSeq: a.BaseSeq}
+	if s.Exists() {
+		last, epoch := s.LastSeq(), s.Epoch()
+		d.LastSeq, d.CurrentEpoch = &last, &epoch
+	}
+	e := &Error{Sequence: d}
+	switch v.Kind {
+	case sequence.Reused:
+		d.OriginalOffset = v.Original.BaseOffset
+		e.Code = CodeSequenceReused
+		e.Detail = fmt.Sprintf("sequences %d to %d are stored at offset %d with another payload; never use a sequence twice",
+			a.BaseSeq, a.LastSeq(), v.Original.BaseOffset)
+	case sequence.Overlap:
+		e.Code = CodeSequenceOverlap
+		e.Detail = fmt.Sprintf("sequences %d to %d cover stored ones without being a stored batch; the next new one is %d",
+			a.BaseSeq, a.LastSeq(), v.Expected)
+	case sequence.Fenced:
+		e.Code = CodeProducerFenced
+		e.Detail = fmt.Sprintf("epoch %d has been replaced by epoch %d", a.Epoch, s.Epoch())
+	case sequence.Expired:
+		at, _ := s.Expired()
+		d.ExpiredAt, d.LastEpoch = time.UnixMilli(at).UTC(), s.Epoch()
+		e.Code = CodeProducerExpired
+		e.Detail = fmt.Sprintf("the producer's state expired after sequence %d of epoch %d; go on with a higher epoch and sequence 0",
+			s.LastSeq(), s.Epoch())
+	case sequence.OutOfOrder:
+		e.Code = CodeOutOfOrderSequence
+		e.Detail = fmt.Sprintf("base sequence %d is %d ahead of the expected %d; send what is missing first",
+			a.BaseSeq, a.BaseSeq-v.Expected, v.Expected)
+	default:
+		e.Code = CodeInternal
+		e.Err = fmt.Errorf("verdict %v is no refusal", v.Kind)
+	}
+	return e
+}
