@@ -1,0 +1,56 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oncelog/oncelog/store"
+)
+
+// Close ends the engine; see [store.Engine].
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() { s.closeErr = s.shutdown() })
+	return s.closeErr
+}
+
+func (s *Store) shutdown() error {
+	s.gate.Lock()
+	s.closed = true
+	s.gate.Unlock()
+	close(s.closing)
+	s.committer.Wait()
+	s.upkeep.Wait()
+	var errs []error
+	if f := s.failure.Load(); f != nil {
+		errs = append(errs, f)
+	} else {
+		errs = append(errs, s.lastWrites())
+	}
+	errs = append(errs, s.db.Close())
+	return errors.Join(errs...)
+}
+
+// lastWrites leaves a store that starts without any replay.
+func (s *Store) lastWrites() error {
+	parts, err := s.pick(store.SnapshotFilter{})
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if p.snapAt == p.next.Load() && p.snapMarks == p.marks {
+			continue
+		}
+		if p.next.Load() == 0 && p.marks == 0 {
+			continue // never used
+		}
+		if _, err := s.takeSnapshot(p, store.SnapshotShutdown); err != nil {
+			return fmt.Errorf("snapshot of topic %q partition %d: %w", p.name.Topic, p.name.Number, err)
+		}
+	}
+	s.pids.mu.Lock()
+	defer s.pids.mu.Unlock()
+	if next := s.pids.next.Load(); next != s.pids.mark {
+		return s.putPIDMark(next)
+	}
+	return nil
+}

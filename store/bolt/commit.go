@@ -1,0 +1,242 @@
+package bolt
+
+import (
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/batch"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// group is what one transaction of the committer will hold. Its memory is used again.
+type group struct {
+	now     int64 // arrival time of everything in it (ms)
+	judged  int
+	bytes   int64
+	batches []stagedBatch
+	marks   []stagedMark
+	parts   []*partition // those with something staged
+	answers []answer     // that wait for the commit
+	keys    []byte       // keys and headers of the staged batches
+}
+
+// stagedBatch is a batch with its place in the log.
+type stagedBatch struct {
+	r    *request
+	base int64
+	at   int64
+}
+
+// stagedMark is the expiry of a producer.
+type stagedMark struct {
+	p      *partition
+	offset int64
+	number uint64
+	mark   mark
+}
+
+type answer struct {
+	r   *request
+	ack store.Ack
+	err error
+}
+
+// stagedPart overlays a partition with what the group has staged for it.
+type stagedPart struct {
+	used    bool
+	next    int64
+	lastAt  int64
+	marks   uint64
+	bytes   int64
+	batches int64
+	states  map[int64]sequence.State
+}
+
+// run is the committer.
+func (s *Store) run() {
+	defer s.committer.Done()
+	for {
+		select {
+		case r := <-s.appends:
+			s.commitGroup(r)
+		case fn := <-s.controls:
+			fn()
+		case r := <-s.cancelled:
+			s.dropHeld(r)
+		case <-s.holds.expired():
+			s.expireHolds()
+		case <-s.closing:
+			s.finish()
+			return
+		}
+	}
+}
+
+// finish serves what was queued before the gate closed.
+func (s *Store) finish() {
+	for {
+		select {
+		case r := <-s.appends:
+			s.commitGroup(r)
+		case fn := <-s.controls:
+			fn()
+		default:
+			s.refuseHeld()
+			return
+		}
+	}
+}
+
+// commitGroup judges first and whatever else waits, and writes what was staged.
+func (s *Store) commitGroup(first *request) {
+	g := s.group
+	g.now = s.clock.millis()
+	for r := first; r != nil; r = s.another(g) {
+		s.queued.Add(-int64(len(r.batch.Bytes)))
+		g.judged++
+		s.judge(g, r)
+	}
+	s.flush(g)
+	g.judged = 0
+}
+
+// another takes a further request, unless the group is full or nothing waits.
+func (s *Store) another(g *group) *request {
+	if g.judged >= groupBatches || g.bytes >= groupBytes {
+		return nil
+	}
+	select {
+	case r := <-s.appends:
+		return r
+	default:
+		return nil
+	}
+}
+
+// flush writes what is staged, publishes it, and gives the answers that waited.
+func (s *Store) flush(g *group) {
+	if len(g.parts) == 0 {
+		return
+	}
+	err := s.write(g)
+	if err == nil {
+		s.publish(g)
+	}
+	for i := range g.answers {
+		a := &g.answers[i]
+		if err != nil {
+			a.ack, a.err = store.Ack{}, err
+		}
+		a.r.answer(a.ack, a.err)
+	}
+	g.reset()
+}
+
+func (g *group) reset() {
+	for _, p := range g.parts {
+		clear(p.staged.states)
+		p.staged = stagedPart{states: p.staged.states}
+	}
+	clear(g.batches)
+	clear(g.answers)
+	g.batches, g.marks, g.parts, g.answers = g.batches[:0], g.marks[:0], g.parts[:0], g.answers[:0]
+	g.bytes = 0
+}
+
+// write puts the staged batches and marks into one transaction.
+func (s *Store) write(g *group) (err error) {
+	if f := s.failure.Load(); f != nil {
+		return f
+	}
+	start := time.Now()
+	var size int64
+	defer func() {
+		// bbolt panics on a damaged page. Nothing is known of the file then.
+		if v := recover(); v != nil {
+			err = s.txError(fmt.Errorf("panic in a write transaction: %v", v))
+		}
+	}()
+	err = s.db.Update(func(tx *bbolt.Tx) error {
+		err := putGroup(tx, g)
+		size = tx.Size()
+		return err
+	})
+	if err != nil {
+		return s.txError(err)
+	}
+	s.committed(start, size)
+	return nil
+}
+
+func putGroup(tx *bbolt.Tx, g *group) error {
+	batches, headers := tx.Bucket(bucketBatches), tx.Bucket(bucketHeaders)
+	batches.FillPercent, headers.FillPercent = fillPercent, fillPercent
+	g.keys = g.keys[:0]
+	for i := range g.batches {
+		b := &g.batches[i]
+		r := b.r
+		h := header{
+			count: r.batch.Count, bytes: int64(len(r.batch.Bytes)), appendedAt: b.at,
+			crc: batch.CRC(r.batch.Bytes), idempotent: r.idempotent, producer: r.producer, digest: r.batch.Digest,
+		}
+		// bbolt keeps values until the commit; if keys moves when it grows, they stay
+		// where they were.
+		at := len(g.keys)
+		g.keys = appendOffsetKey(g.keys, r.p.uid, b.base)
+		g.keys = appendHeader(g.keys, &h)
+		key, value := g.keys[at:at+16:at+16], g.keys[at+16:len(g.keys):len(g.keys)]
+		if err := headers.Put(key, value); err != nil {
+			return err
+		}
+		if err := batches.Put(key, r.batch.Bytes); err != nil {
+			return err
+		}
+	}
+	if len(g.marks) == 0 {
+		return nil
+	}
+	marks := tx.Bucket(bucketMarks)
+	for i := range g.marks {
+		m := &g.marks[i]
+		if err := marks.Put(markKey(m.p.uid, m.offset, m.number), m.mark.encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publish makes the group visible. It is durable by now.
+func (s *Store) publish(g *group) {
+	for _, p := range g.parts {
+		st := &p.staged
+		p.mu.Lock()
+		a := p.active()
+		a.Bytes += st.bytes
+		a.Batches += st.batches
+		a.Next = st.next
+		p.lastAt, p.marks = st.lastAt, st.marks
+		if st.batches > 0 {
+			a.LastAt = st.lastAt
+		}
+		for pid, state := range st.states {
+			p.replaceState(pid, &state)
+			p.noteExpiry(&state)
+		}
+		p.mu.Unlock()
+		if st.batches > 0 {
+			p.advance(st.next)
+		}
+		s.stats.accepted.Add(st.batches)
+		s.stats.bytes.Add(st.bytes)
+	}
+	for i := range g.batches {
+		r := g.batches[i].r
+		s.stats.records.Add(int64(r.batch.Count))
+		if r.idempotent {
+			r.p.producers[r.producer.ID].counters.accepted.Add(1)
+		}
+	}
+}

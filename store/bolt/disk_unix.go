@@ -1,0 +1,15 @@
+//go:build linux || darwin
+
+package bolt
+
+import "syscall"
+
+// diskFree is what is free for this process on the file system of a path, in bytes, −1
+// when that cannot be told.
+func diskFree(path string) int64 {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(path, &st); err != nil {
+		return -1
+	}
+	return int64(st.Bavail) * int64(st.Bsize)
+}

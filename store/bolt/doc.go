@@ -1,0 +1,41 @@
+// Package bolt is the embedded storage engine: one bbolt file, one committer.
+//
+// # How an append becomes durable
+//
+// Aim: as many appends as possible share one transaction, whose two fsyncs cost far
+// more than anything else; nobody learns anything of an append before they are done;
+// and an append that is refused neither costs a write nor disturbs its neighbours.
+//
+// [Store.Append] checks what needs no order (topic, size, issued id), puts a request
+// into a bounded queue and waits. A single goroutine, the committer, takes whatever
+// waits in the queue as one group and judges each request in turn against the state
+// that the group has come to so far: committed state, overlaid by what the group has
+// staged. What the rule accepts is staged, what it refuses is answered. Then it writes
+// the staged batches in one transaction, and only when that is durable publishes
+// offsets and producer states under the partition's lock, wakes readers, and answers.
+//
+// Invariants:
+//
+//   - only the committer changes partitions, producers and topics, so judging needs
+//     no lock and replay order is commit order;
+//   - an answer that depends on something staged in the group, be it a duplicate of a
+//     staged batch or a refusal, waits for the commit like the batch itself. All other
+//     answers go out at once;
+//   - if the transaction fails, the overlay is dropped and everybody whose answer
+//     depended on it gets the failure. Unless the failure is known to have left the
+//     file as it was (no space), the engine takes no more writes: after a failed fsync
+//     nobody can say what is on disk (PostgreSQL's "fsyncgate").
+//
+// bbolt's own DB.Batch was rejected: it runs functions again when a neighbour fails,
+// waits 10 ms for company, and knows no answers without a write.
+//
+// Everything else that changes the store (topics, trims, snapshots, id blocks,
+// retention) runs as a control function on the committer between two groups, each in
+// a transaction of its own.
+//
+// # What is in memory
+//
+// Bounds, segment sizes and the producer states of each partition. Records are not:
+// reads go to the file, copy what they need within a short read transaction, and
+// decode after it. FORMAT.md describes the file.
+package bolt

@@ -1,0 +1,203 @@
+package bolt
+
+import (
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// judge decides what becomes of a request: it is staged, held or answered.
+func (s *Store) judge(g *group, r *request) {
+	p := r.p
+	if p.dead.Load() {
+		r.taken.Store(true)
+		r.answer(store.Ack{}, unknownTopic(p.name.Topic))
+		return
+	}
+	if !r.idempotent {
+		if s.rollFirst(g, r) {
+			s.judge(g, r)
+			return
+		}
+		s.stage(g, r, nil)
+		return
+	}
+	state, staged := p.state(r.producer.ID)
+	if at, due := expiry(&state, p.topic.config(), g.now); due {
+		state = s.stageExpiry(g, p, r.producer.ID, &state, at)
+		staged = true
+	}
+	v := sequence.Check(&state, r.attempt)
+	switch v.Kind {
+	case sequence.Append:
+		if s.rollFirst(g, r) {
+			s.judge(g, r) // the flush may have failed, and with it what state rests on
+			return
+		}
+		if s.stage(g, r, &state) {
+			s.releaseHeld(g, p, r.producer.ID)
+		}
+	case sequence.Duplicate, sequence.Forgotten:
+		s.count(p, r, v, false)
+		s.reply(g, r, staged, store.DuplicateAck(v, r.attempt), nil)
+	case sequence.OutOfOrder:
+		if s.park(r, &state, v) {
+			return
+		}
+		s.refuse(g, r, &state, v, staged)
+	default:
+		s.refuse(g, r, &state, v, staged)
+	}
+}
+
+// refuse answers a request that the rule does not let through.
+func (s *Store) refuse(g *group, r *request, state *sequence.State, v sequence.Verdict, staged bool) {
+	s.count(r.p, r, v, withinWindow(state, r.attempt, v))
+	s.reply(g, r, staged, store.Ack{}, store.Refusal(state, v, r.attempt))
+}
+
+// reply answers at once, or with the group if the answer rests on what it staged.
+func (s *Store) reply(g *group, r *request, staged bool, ack store.Ack, err error) {
+	r.taken.Store(true)
+	if staged {
+		g.answers = append(g.answers, answer{r, ack, err})
+		return
+	}
+	r.answer(ack, err)
+}
+
+// state is what the group in progress knows of a producer, and whether it rests on
+// something staged.
+func (p *partition) state(pid int64) (state sequence.State, staged bool) {
+	if p.staged.used {
+		if st, ok := p.staged.states[pid]; ok {
+			return st, true
+		}
+	}
+	if pr := p.producers[pid]; pr != nil {
+		return pr.state, false
+	}
+	return sequence.State{}, false
+}
+
+// expiry reports whether a live state is due to expire, and since when.
+func expiry(state *sequence.State, c *store.Config, now int64) (at int64, due bool) {
+	if !state.Live() {
+		return 0, false
+	}
+	at = expiresAt(state, c)
+	return at, now >= at
+}
+
+// expiresAt is when a live state expires (ms).
+func expiresAt(state *sequence.State, c *store.Config) int64 {
+	if at := state.LastTimestamp() + c.ProducerExpiryMs; at < sequence.Max {
+		return at
+	}
+	return sequence.Max
+}
+
+// overlay gives the partition's overlay for the group, beginning it if need be.
+func (g *group) overlay(p *partition) *stagedPart {
+	st := &p.staged
+	if !st.used {
+		if st.states == nil {
+			st.states = map[int64]sequence.State{}
+		}
+		st.used, st.next, st.lastAt, st.marks = true, p.next.Load(), p.lastAt, p.marks
+		g.parts = append(g.parts, p)
+	}
+	return st
+}
+
+// stageExpiry makes a producer's expiry part of the group: it must be durable before
+// anybody learns of it, or a clock that was set back could undo it after a restart.
+func (s *Store) stageExpiry(g *group, p *partition, pid int64, state *sequence.State, at int64) sequence.State {
+	st := g.overlay(p)
+	tomb := state.Expire(at)
+	g.marks = append(g.marks, stagedMark{p: p, offset: st.next, number: st.marks, mark: mark{pid: pid, at: at}})
+	st.marks++
+	st.states[pid] = tomb
+	return tomb
+}
+
+// rollFirst closes the active segment if that has to happen before r is written. It
+// returns true if the request must then be judged again.
+func (s *Store) rollFirst(g *group, r *request) bool {
+	if !r.p.rollDue(int64(len(r.batch.Bytes)), g.now) {
+		return false
+	}
+	s.flush(g) // the snapshot between the segments must not hold what is not durable
+	if err := s.roll(r.p); err != nil {
+		r.failed = err
+		return false
+	}
+	return true
+}
+
+// stage gives a batch its place in the log. It returns false if that was not possible.
+// state is nil for a plain append.
+func (s *Store) stage(g *group, r *request, state *sequence.State) bool {
+	p := r.p
+	if !r.taken.CompareAndSwap(false, true) {
+		return false // given up while it was held, or before its turn came
+	}
+	if r.failed != nil {
+		r.answer(store.Ack{}, r.failed)
+		return false
+	}
+	st := g.overlay(p)
+	at := max(g.now, st.lastAt)
+	base := st.next
+	g.batches = append(g.batches, stagedBatch{r: r, base: base, at: at})
+	g.bytes += int64(len(r.batch.Bytes))
+	st.next += int64(r.batch.Count)
+	st.lastAt = at
+	st.bytes += int64(len(r.batch.Bytes))
+	st.batches++
+	ack := store.Ack{BaseOffset: base, LastOffset: st.next - 1, NextSeq: -1, AppendedAt: millis(at)}
+	if state != nil {
+		st.states[r.producer.ID] = state.Apply(r.attempt, base, at)
+		ack.NextSeq = r.attempt.LastSeq() + 1
+	}
+	g.answers = append(g.answers, answer{r: r, ack: ack})
+	return true
+}
+
+// rollDue reports whether the active segment must be closed before a batch of n bytes.
+func (p *partition) rollDue(n, now int64) bool {
+	a, c := p.active(), p.topic.config()
+	bytes, batches := a.Bytes+p.staged.bytes, a.Batches+p.staged.batches
+	if batches == 0 {
+		return false
+	}
+	return bytes+n > c.SegmentBytes || now-a.CreatedAt >= c.SegmentMs
+}
+
+// count counts a verdict other than Append. passing says of a gap that it lies within
+// what requests that overtake each other can cause.
+func (s *Store) count(p *partition, r *request, v sequence.Verdict, passing bool) {
+	var c counters // of a producer that the partition does not know: nobody looks
+	of := &c
+	if pr := p.producers[r.producer.ID]; pr != nil {
+		of = &pr.counters
+	}
+	switch v.Kind {
+	case sequence.Duplicate, sequence.Forgotten:
+		of.duplicate.Add(1)
+		s.stats.duplicates.Add(1)
+	case sequence.OutOfOrder:
+		of.outOfOrder.Add(1)
+		s.countGap(p, r, v, passing)
+	case sequence.Fenced:
+		of.fenced.Add(1)
+		s.stats.fenced.Add(1)
+	case sequence.Reused:
+		of.reused.Add(1)
+		s.stats.reused.Add(1)
+	case sequence.Overlap:
+		s.stats.overlaps.Add(1)
+	case sequence.Expired:
+		s.stats.expired.Add(1)
+	case sequence.Append:
+	}
+}

@@ -1,0 +1,261 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/batch"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// format is the version of the file's layout. FORMAT.md describes it.
+const format = 1
+
+// Buckets. Those of the log share one tree each for all partitions: a commit that
+// touches many partitions then rewrites few pages.
+var (
+	bucketMeta      = []byte("meta")
+	bucketTopics    = []byte("topics")     // name → topicRow
+	bucketParts     = []byte("partitions") // uid → partitionRow
+	bucketSegments  = []byte("segments")   // uid, base offset → segmentRow
+	bucketBatches   = []byte("batches")    // uid, base offset → encoded batch
+	bucketHeaders   = []byte("headers")    // uid, base offset → header
+	bucketMarks     = []byte("marks")      // uid, offset, number → mark
+	bucketSnapshots = []byte("snapshots")  // uid, kind, offset → snapshotRow
+	bucketChunks    = []byte("chunks")     // uid, kind, offset, chunk → bytes
+	bucketTrash     = []byte("trash")      // uid of a deleted partition → nothing
+
+	allBuckets = [][]byte{
+		bucketMeta, bucketTopics, bucketParts, bucketSegments, bucketBatches,
+		bucketHeaders, bucketMarks, bucketSnapshots, bucketChunks, bucketTrash,
+	}
+
+	keyFormat  = []byte("format")
+	keyPIDMark = []byte("pidMark") // the first producer id that is not reserved
+	keyNextUID = []byte("nextUID") // the next partition's uid
+)
+
+// topicRow is a topic on disk.
+type topicRow struct {
+	ID        string       `json:"id"`
+	UIDs      []uint64     `json:"uids"` // of its partitions, in order
+	Config    store.Config `json:"config"`
+	Version   int64        `json:"version"`
+	CreatedAt int64        `json:"createdAt"`
+}
+
+// partitionRow is what a partition has of its own.
+type partitionRow struct {
+	Earliest int64 `json:"earliest"`
+}
+
+// segmentRow is a segment. The totals are written when the segment is closed.
+type segmentRow struct {
+	CreatedAt int64 `json:"createdAt"`
+	Closed    bool  `json:"closed,omitempty"`
+	Next      int64 `json:"next,omitempty"`
+	Bytes     int64 `json:"bytes,omitempty"`
+	Batches   int64 `json:"batches,omitempty"`
+	LastAt    int64 `json:"lastAt,omitempty"` // arrival of its newest batch
+}
+
+// snapshotRow describes a snapshot whose bytes are in the chunks.
+type snapshotRow struct {
+	CreatedAt int64                `json:"createdAt"`
+	Reason    store.SnapshotReason `json:"reason"`
+	Producers int                  `json:"producers"`
+	Bytes     int64                `json:"bytes"`
+	CRC       uint32               `json:"crc"`
+	Chunks    uint32               `json:"chunks"`
+	Marks     uint64               `json:"marks"` // number of the first mark not in it
+}
+
+// Kinds of snapshot. The base is the state at the start of the headers: what was left
+// of the ones that retention has deleted. It is not listed.
+const (
+	kindBase   byte = 0
+	kindListed byte = 1
+)
+
+func uidOf(k []byte) uint64 { return binary.BigEndian.Uint64(k) }
+
+func uidKey(uid uint64) []byte { return binary.BigEndian.AppendUint64(nil, uid) }
+
+func offsetKey(uid uint64, offset int64) []byte {
+	return appendOffsetKey(make([]byte, 0, 16), uid, offset)
+}
+
+func appendOffsetKey(b []byte, uid uint64, offset int64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uid), uint64(offset))
+}
+
+func markKey(uid uint64, offset int64, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(offsetKey(uid, offset), number)
+}
+
+func snapshotKey(uid uint64, kind byte, offset int64) []byte {
+	return binary.BigEndian.AppendUint64(append(uidKey(uid), kind), uint64(offset))
+}
+
+func chunkKey(uid uint64, kind byte, offset int64, chunk uint32) []byte {
+	return binary.BigEndian.AppendUint32(snapshotKey(uid, kind, offset), chunk)
+}
+
+// splitOffsetKey takes a key of the log buckets apart.
+func splitOffsetKey(k []byte) (uid uint64, offset int64) {
+	return binary.BigEndian.Uint64(k), int64(binary.BigEndian.Uint64(k[8:]))
+}
+
+// markNumber is the last part of a mark's key.
+func markNumber(k []byte) uint64 { return binary.BigEndian.Uint64(k[16:]) }
+
+// hasUID reports whether a key belongs to a partition.
+func hasUID(k []byte, uid uint64) bool {
+	return len(k) >= 8 && binary.BigEndian.Uint64(k) == uid
+}
+
+func putJSON(b *bbolt.Bucket, key []byte, row any) error {
+	v, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	return b.Put(key, v)
+}
+
+// header is a batch header on disk. Its base offset is in the key.
+type header struct {
+	count      int32
+	bytes      int64
+	appendedAt int64
+	crc        uint32 // of the encoded batch
+	idempotent bool
+	producer   store.ProducerSeq
+	digest     sequence.Digest
+}
+
+const (
+	headerVersion        = 1
+	headerFlagIdempotent = 1
+)
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	errHeader  = errors.New("damaged batch header")
+	errPair    = errors.New("batch and header do not belong together")
+)
+
+// appendHeader encodes h: version, flags, count, bytes and arrival as varints, the
+// batch's CRC, for an idempotent batch its producer, epoch and base sequence as
+// varints and its digest, and at last a CRC32C of all of this.
+func appendHeader(b []byte, h *header) []byte {
+	start := len(b)
+	b = append(b, headerVersion, 0)
+	b = binary.AppendUvarint(b, uint64(h.count))
+	b = binary.AppendUvarint(b, uint64(h.bytes))
+	b = binary.AppendUvarint(b, uint64(h.appendedAt))
+	b = binary.BigEndian.AppendUint32(b, h.crc)
+	if h.idempotent {
+		b[start+1] = headerFlagIdempotent
+		b = binary.AppendUvarint(b, uint64(h.producer.ID))
+		b = binary.AppendUvarint(b, uint64(h.producer.Epoch))
+		b = binary.AppendUvarint(b, uint64(h.producer.BaseSeq))
+		b = append(b, h.digest[:]...)
+	}
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+}
+
+func decodeHeader(v []byte) (header, error) {
+	if len(v) < 13 || v[0] != headerVersion || v[1]&^headerFlagIdempotent != 0 {
+		return header{}, errHeader
+	}
+	body, sum := v[:len(v)-4], binary.BigEndian.Uint32(v[len(v)-4:])
+	if crc32.Checksum(body, castagnoli) != sum {
+		return header{}, errHeader
+	}
+	rest := body[2:]
+	ok := true
+	num := func() int64 {
+		n, used := binary.Uvarint(rest)
+		if used <= 0 || n > sequence.Max {
+			ok = false
+			return 0
+		}
+		rest = rest[used:]
+		return int64(n)
+	}
+	h := header{count: int32(num()), bytes: num(), appendedAt: num(), idempotent: v[1]&headerFlagIdempotent != 0}
+	if len(rest) < 4 {
+		return header{}, errHeader
+	}
+	h.crc = binary.BigEndian.Uint32(rest)
+	rest = rest[4:]
+	if h.idempotent {
+		h.producer = store.ProducerSeq{ID: num(), Epoch: num(), BaseSeq: num()}
+		rest = rest[copy(h.digest[:], rest):]
+	}
+	if !ok || len(rest) != 0 || h.count < 1 {
+		return header{}, errHeader
+	}
+	return h, nil
+}
+
+func (h *header) lastOffset(base int64) int64 { return base + int64(h.count) - 1 }
+
+// describes reports whether h is the header of an encoded batch, as far as their
+// lengths and checksums tell.
+func (h *header) describes(b []byte) bool {
+	return int64(len(b)) == h.bytes && len(b) >= batch.HeaderLen && batch.CRC(b) == h.crc
+}
+
+func (h *header) attempt() sequence.Attempt {
+	return sequence.Attempt{Epoch: h.producer.Epoch, BaseSeq: h.producer.BaseSeq, Count: h.count, Digest: h.digest}
+}
+
+func (h *header) public(base int64) store.BatchHeader {
+	out := store.BatchHeader{
+		BaseOffset: base, LastOffset: h.lastOffset(base), Bytes: h.bytes,
+		AppendedAt: millis(h.appendedAt), CRC: h.crc,
+	}
+	if h.idempotent {
+		p := h.producer
+		out.Producer = &p
+	}
+	return out
+}
+
+// mark is an event of a partition that is not a batch: the expiry of a producer.
+type mark struct {
+	pid int64
+	at  int64
+}
+
+const markExpire = 1
+
+func (m mark) encode() []byte {
+	b := binary.AppendUvarint([]byte{markExpire}, uint64(m.pid))
+	return binary.AppendUvarint(b, uint64(m.at))
+}
+
+func decodeMark(v []byte) (mark, error) {
+	if len(v) == 0 || v[0] != markExpire {
+		return mark{}, fmt.Errorf("unknown mark %x", v)
+	}
+	pid, n := binary.Uvarint(v[1:])
+	if n <= 0 {
+		return mark{}, errors.New("damaged mark")
+	}
+	at, m := binary.Uvarint(v[1+n:])
+	if m <= 0 || 1+n+m != len(v) {
+		return mark{}, errors.New("damaged mark")
+	}
+	return mark{pid: int64(pid), at: int64(at)}, nil
+}
+
+func millis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

@@ -1,0 +1,291 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// Open opens the data directory dir, making it if need be, and recovers from whatever
+// ended the last use of it. It fails when another process has it open and when it was
+// written by a newer version.
+func Open(dir string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	start := time.Now()
+	db, err := openFile(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		opts: o, log: o.Logger, db: db, path: dir,
+		topics: map[string]*topic{}, byUID: map[uint64]*partition{},
+		appends: make(chan *request, o.QueueLength), controls: make(chan func(), 64),
+		cancelled: make(chan *request, 64), closing: make(chan struct{}),
+		group: &group{},
+	}
+	s.clock.now = o.Now
+	s.stats.diskFree.Store(diskFree(dir))
+	rec, err := s.recover()
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s.judgeSpace()
+	s.committer.Add(1)
+	go s.run()
+	s.upkeep.Add(1)
+	go s.maintain()
+	s.log.Info("recovered", "partitions", len(s.byUID), "replayed.headers", rec.headers,
+		"replayed.bytes", rec.bytes, "snapshots.damaged", rec.damaged, "duration", time.Since(start))
+	return s, nil
+}
+
+// openFile opens or creates the bbolt file. A new file, its name in the directory
+// included, is on disk before anything is built on it.
+func openFile(dir string, o Options) (*bbolt.DB, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, fileName)
+	db, err := bbolt.Open(path, 0o644, boltOptions(o, false))
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	db.AllocSize = allocSize
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range allBuckets {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return checkFormat(tx.Bucket(bucketMeta), true)
+	})
+	if err == nil {
+		err = errors.Join(syncDir(dir), syncDir(filepath.Dir(filepath.Clean(dir))))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return db, nil
+}
+
+func boltOptions(o Options, readOnly bool) *bbolt.Options {
+	b := &bbolt.Options{
+		Timeout: lockTimeout,
+		// The array type searches free pages linearly. The file is the same.
+		FreelistType: bbolt.FreelistMapType,
+		// Writing the freelist costs a page or so per commit; not writing it costs a
+		// read of the whole tree at each start.
+		NoFreelistSync:  false,
+		InitialMmapSize: initialMmap,
+		ReadOnly:        readOnly,
+	}
+	if readOnly || math.MaxInt == math.MaxInt32 {
+		b.InitialMmapSize = 0
+	}
+	if o.MaxBytes > 0 {
+		b.MaxSize = int(o.MaxBytes + hardSlack)
+	}
+	return b
+}
+
+func openError(dir string, err error) error {
+	if errors.Is(err, berrors.ErrTimeout) {
+		return fmt.Errorf("data directory %s is in use by another oncelog process", dir)
+	}
+	return fmt.Errorf("open data directory %s: %w", dir, err)
+}
+
+// checkFormat compares the file's format with the program's; a new file gets it.
+func checkFormat(meta *bbolt.Bucket, create bool) error {
+	v := meta.Get(keyFormat)
+	switch {
+	case v == nil && create:
+		return meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, format))
+	case len(v) != 8:
+		return errors.New("this is not an oncelog data file")
+	}
+	if got := binary.BigEndian.Uint64(v); got != format {
+		return fmt.Errorf("the data has format %d and this version of oncelog reads format %d; use a newer version", got, format)
+	}
+	return nil
+}
+
+// recovery tells what a start had to read.
+type recovery struct {
+	headers int64 // batch headers replayed
+	bytes   int64 // their bytes
+	damaged int   // snapshots that had to be passed over
+	replays []*partition
+}
+
+// recover loads topics and ids, and each partition's state.
+func (s *Store) recover() (*recovery, error) {
+	rec := &recovery{}
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		s.stats.storeBytes.Store(tx.Size())
+		if v := meta.Get(keyPIDMark); v != nil {
+			s.pids.recovered(int64(binary.BigEndian.Uint64(v)))
+		}
+		return tx.Bucket(bucketTopics).ForEach(func(name, v []byte) error {
+			var row topicRow
+			if err := json.Unmarshal(v, &row); err != nil {
+				return fmt.Errorf("topic %q: %w", name, err)
+			}
+			t := s.addTopic(string(name), row)
+			for _, p := range t.info.Load().partitions {
+				if err := s.recoverPartition(tx, p, rec); err != nil {
+					return fmt.Errorf("topic %q partition %d: %w", name, p.name.Number, err)
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.measure()
+	for _, p := range rec.replays {
+		// A start that had to replay saves the next one from it.
+		if _, err := s.takeSnapshot(p, store.SnapshotStartup); err != nil {
+			s.log.Warn("no snapshot could be taken at start", "topic", p.name.Topic, "partition", p.name.Number, "error", err.Error())
+		}
+	}
+	return rec, nil
+}
+
+// measure notes how large the store is and how much of it is free.
+func (s *Store) measure() {
+	st := s.db.Stats()
+	s.stats.freeBytes.Store(int64(st.FreePageN+st.PendingPageN) * int64(s.db.Info().PageSize))
+}
+
+// addTopic puts a topic that is on disk into memory.
+func (s *Store) addTopic(name string, row topicRow) *topic {
+	t := &topic{name: name, id: row.ID}
+	s.setTopic(t, row)
+	s.topics[name] = t
+	return t
+}
+
+// setTopic gives t the row and makes the partitions that are new in it.
+func (s *Store) setTopic(t *topic, row topicRow) {
+	info := &topicInfo{row: row}
+	if old := t.info.Load(); old != nil {
+		info.partitions = append(info.partitions, old.partitions...)
+	}
+	for n := len(info.partitions); n < len(row.UIDs); n++ {
+		p := newPartition(t, n, row.UIDs[n])
+		p.segments = []segment{{segmentRow: segmentRow{CreatedAt: row.CreatedAt}}}
+		p.nextExpiry.Store(sequence.Max)
+		s.byUID[p.uid] = p
+		info.partitions = append(info.partitions, p)
+	}
+	t.info.Store(info)
+}
+
+// recoverPartition rebuilds a partition: bounds and segments from their rows, producer
+// state from the newest intact snapshot and the headers after it.
+func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) error {
+	var row partitionRow
+	v := tx.Bucket(bucketParts).Get(uidKey(p.uid))
+	if v == nil {
+		return errors.New("its row is missing")
+	}
+	if err := json.Unmarshal(v, &row); err != nil {
+		return err
+	}
+	p.earliest.Store(row.Earliest)
+	segments, err := readSegments(tx, p.uid)
+	if err != nil {
+		return err
+	}
+	p.segments = segments
+	from, damaged := s.loadNewest(tx, p, logEnd(tx, p))
+	rec.damaged += damaged
+	p.snapAt, p.snapMarks = from.listedAt, from.marks
+	active := p.active()
+	active.Next = active.base
+	rp := replayer{st: from}
+	err = rp.run(tx, p.uid, min(from.offset, active.base), math.MaxInt64, math.MaxUint64, func(base int64, h *header) {
+		if base < active.base {
+			return
+		}
+		active.Bytes += h.bytes
+		active.Batches++
+		active.Next = h.lastOffset(base) + 1
+		active.LastAt = h.appendedAt
+	})
+	if err != nil {
+		return err
+	}
+	rec.headers += rp.headers
+	rec.bytes += rp.bytes
+	if rp.headers > 0 && (from.offset < active.Next || from.marks < rp.st.marks) {
+		rec.replays = append(rec.replays, p)
+	}
+	p.marks, p.lastAt = rp.st.marks, max(rp.st.lastAt, p.lastSegmentAt())
+	for pid, st := range rp.st.states {
+		p.replaceState(pid, &st)
+		p.noteExpiry(&st)
+	}
+	p.next.Store(active.Next)
+	s.clock.floor(p.lastAt)
+	return nil
+}
+
+// logEnd is the offset after the last batch.
+func logEnd(tx *bbolt.Tx, p *partition) int64 {
+	if k, v := seekBatch(tx.Bucket(bucketHeaders).Cursor(), p.uid, math.MaxInt64); k != nil {
+		if h, err := decodeHeader(v); err == nil {
+			_, base := splitOffsetKey(k)
+			return h.lastOffset(base) + 1
+		}
+	}
+	return p.active().base
+}
+
+func readSegments(tx *bbolt.Tx, uid uint64) ([]segment, error) {
+	var out []segment
+	c := tx.Bucket(bucketSegments).Cursor()
+	for k, v := c.Seek(uidKey(uid)); hasUID(k, uid); k, v = c.Next() {
+		_, base := splitOffsetKey(k)
+		seg := segment{base: base}
+		if err := json.Unmarshal(v, &seg.segmentRow); err != nil {
+			return nil, fmt.Errorf("segment %d: %w", base, err)
+		}
+		out = append(out, seg)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("it has no segment")
+	}
+	return out, nil
+}
+
+// lastSegmentAt is the arrival of the newest batch as the segments know it.
+func (p *partition) lastSegmentAt() int64 {
+	var at int64
+	for i := range p.segments {
+		at = max(at, p.segments[i].LastAt)
+	}
+	return at
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

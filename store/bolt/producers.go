@@ -1,0 +1,235 @@
+package bolt
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// noteExpiry lowers the time before which no producer expires. The caller holds mu.
+func (p *partition) noteExpiry(st *sequence.State) {
+	if st.Live() {
+		if at := expiresAt(st, p.topic.config()); at < p.nextExpiry.Load() {
+			p.nextExpiry.Store(at)
+		}
+	}
+}
+
+// settle makes the expiry of producers that are due durable, so that what is shown
+// next cannot be undone by a restart.
+func (s *Store) settle(ctx context.Context, p *partition) error {
+	if s.clock.millis() < p.nextExpiry.Load() || s.failure.Load() != nil {
+		return nil
+	}
+	err := s.control(ctx, func() error { return s.expireDue(p) })
+	if c := store.CodeOf(err); c == store.CodeStorageFull || c == store.CodeStorageFailed {
+		return nil // reads go on; the producer is shown until its expiry can be written
+	}
+	return err
+}
+
+// expireDue replaces the producers that are due by tombstones, on the committer. What
+// one transaction does not hold is left for the next call.
+func (s *Store) expireDue(p *partition) error {
+	if p.dead.Load() {
+		return nil
+	}
+	const most = 4096
+	now, c := s.clock.millis(), p.topic.config()
+	earliest := int64(sequence.Max)
+	var due []stagedMark
+	for pid, pr := range p.producers {
+		at, is := expiry(&pr.state, c, now)
+		switch {
+		case is && len(due) < most:
+			due = append(due, stagedMark{p: p, offset: p.next.Load(), number: p.marks + uint64(len(due)), mark: mark{pid: pid, at: at}})
+		case pr.state.Live():
+			earliest = min(earliest, expiresAt(&pr.state, c))
+		}
+	}
+	if err := s.expire(p, due); err != nil {
+		return err
+	}
+	p.nextExpiry.Store(earliest)
+	return nil
+}
+
+// expire writes marks and makes the tombstones visible.
+func (s *Store) expire(p *partition, due []stagedMark) error {
+	if len(due) == 0 {
+		return nil
+	}
+	err := s.update(func(tx *bbolt.Tx) error { return putGroup(tx, &group{marks: due}) })
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range due {
+		tomb := p.producers[m.mark.pid].state.Expire(m.mark.at)
+		p.replaceState(m.mark.pid, &tomb)
+		p.marks = m.number + 1
+		p.lastAt = max(p.lastAt, m.mark.at)
+	}
+	return nil
+}
+
+func (p *partition) producerState(pid int64, st *sequence.State, c store.Counters) store.ProducerState {
+	return store.ProducerState{
+		Partition: p.name, ID: pid, State: *st, ExpiresAt: millis(expiresAt(st, p.topic.config())), Counters: c,
+	}
+}
+
+// lookup gives a producer's live state.
+func (p *partition) lookup(pid int64) (store.ProducerState, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	pr := p.producers[pid]
+	if pr == nil || !pr.state.Live() {
+		return store.ProducerState{}, false
+	}
+	return p.producerState(pid, &pr.state, pr.counters.public()), true
+}
+
+// liveIDs gives the ids of the live producers above after, in order, at most limit.
+func (p *partition) liveIDs(after int64, limit int) []int64 {
+	p.mu.RLock()
+	ids := make([]int64, 0, p.live)
+	for pid, pr := range p.producers {
+		if pid > after && pr.state.Live() {
+			ids = append(ids, pid)
+		}
+	}
+	p.mu.RUnlock()
+	slices.Sort(ids)
+	return ids[:min(limit, len(ids))]
+}
+
+func notInPartition(p store.Partition, pid int64) error {
+	return store.Errorf(store.CodeUnknownProducerID, "producer %d has no state in topic %q partition %d", pid, p.Topic, p.Number)
+}
+
+// PartitionProducers lists the live producers of a partition; see [store.Producers].
+func (s *Store) PartitionProducers(ctx context.Context, p store.Partition, after int64, limit int) ([]store.ProducerState, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.settle(ctx, pt); err != nil {
+		return nil, err
+	}
+	var out []store.ProducerState
+	for _, pid := range pt.liveIDs(after, limit) {
+		if st, ok := pt.lookup(pid); ok {
+			out = append(out, st)
+		}
+	}
+	return out, nil
+}
+
+// PartitionProducer shows a producer in a partition; see [store.Producers].
+func (s *Store) PartitionProducer(ctx context.Context, p store.Partition, pid int64) (store.ProducerState, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return store.ProducerState{}, err
+	}
+	if err := s.settle(ctx, pt); err != nil {
+		return store.ProducerState{}, err
+	}
+	st, ok := pt.lookup(pid)
+	if !ok {
+		return store.ProducerState{}, notInPartition(p, pid)
+	}
+	return st, nil
+}
+
+// ExpireProducer leaves a tombstone; see [store.Producers].
+func (s *Store) ExpireProducer(ctx context.Context, p store.Partition, pid int64) error {
+	pt, err := s.partition(p)
+	if err != nil {
+		return err
+	}
+	return s.control(ctx, func() error {
+		if pt.dead.Load() {
+			return unknownTopic(p.Topic)
+		}
+		pr := pt.producers[pid]
+		now := s.clock.millis()
+		if pr == nil || !pr.state.Live() {
+			return notInPartition(p, pid)
+		}
+		if _, due := expiry(&pr.state, pt.topic.config(), now); due {
+			if err := s.expireDue(pt); err != nil {
+				return err
+			}
+			return notInPartition(p, pid)
+		}
+		return s.expire(pt, []stagedMark{{p: pt, offset: pt.next.Load(), number: pt.marks, mark: mark{pid: pid, at: now}}})
+	})
+}
+
+// Producer shows a producer in every partition; see [store.Producers].
+func (s *Store) Producer(ctx context.Context, pid int64) ([]store.ProducerState, error) {
+	if err := s.pids.issued(pid); err != nil {
+		return nil, err
+	}
+	var out []store.ProducerState
+	parts, err := s.pick(store.SnapshotFilter{})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		if err := s.settle(ctx, p); err != nil {
+			return nil, err
+		}
+		if st, ok := p.lookup(pid); ok {
+			out = append(out, st)
+		}
+	}
+	return out, nil
+}
+
+// Producers lists live producers over all partitions; see [store.Producers].
+func (s *Store) Producers(ctx context.Context, after int64, limit int) ([]store.ProducerSummary, error) {
+	parts, err := s.pick(store.SnapshotFilter{})
+	if err != nil {
+		return nil, err
+	}
+	byID := map[int64]*store.ProducerSummary{}
+	for _, p := range parts {
+		if err := s.settle(ctx, p); err != nil {
+			return nil, err
+		}
+		for _, pid := range p.liveIDs(after, limit) {
+			st, ok := p.lookup(pid)
+			if !ok {
+				continue
+			}
+			sum := byID[pid]
+			if sum == nil {
+				sum = &store.ProducerSummary{ID: pid}
+				byID[pid] = sum
+			}
+			sum.Partitions++
+			sum.Epoch = max(sum.Epoch, st.State.Epoch())
+			sum.Counters = sum.Counters.Add(st.Counters)
+			if at := millis(st.State.LastTimestamp()); at.After(sum.LastTimestamp) {
+				sum.LastTimestamp = at
+			}
+			if st.ExpiresAt.After(sum.ExpiresAt) {
+				sum.ExpiresAt = st.ExpiresAt
+			}
+		}
+	}
+	ids := slices.Sorted(maps.Keys(byID))
+	out := make([]store.ProducerSummary, 0, min(limit, len(ids)))
+	for _, pid := range ids[:min(limit, len(ids))] {
+		out = append(out, *byID[pid])
+	}
+	return out, nil
+}

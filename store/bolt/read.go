@@ -1,0 +1,202 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/batch"
+)
+
+// Read returns batches from an offset on; see [store.Engine]. Bytes are copied within
+// a short transaction and verified after it.
+func (s *Store) Read(_ context.Context, r store.Read) (store.Records, error) {
+	p, err := s.partition(r.Partition)
+	if err != nil {
+		return store.Records{}, err
+	}
+	b := p.bounds()
+	if err := inBounds(b, r.Offset); err != nil {
+		return store.Records{}, err
+	}
+	out := store.Records{Earliest: b.Earliest, HighWatermark: b.HighWatermark, TopicID: b.TopicID}
+	if r.Offset == b.HighWatermark {
+		return out, nil
+	}
+	err = s.view(func(tx *bbolt.Tx) error {
+		out.Batches, err = copyBatches(tx, p.uid, r, b.HighWatermark)
+		return err
+	})
+	// What was within bounds above may have been trimmed, or the topic deleted,
+	// before the transaction began: then what it found is no proof of damage.
+	if p.dead.Load() {
+		return store.Records{}, unknownTopic(p.name.Topic)
+	}
+	if now := p.bounds(); r.Offset < now.Earliest {
+		return store.Records{}, trimmed(now, r.Offset)
+	}
+	if err != nil {
+		return store.Records{}, damaged(p, err)
+	}
+	return verified(p, out)
+}
+
+// verified checks the checksums of what was copied.
+func verified(p *partition, out store.Records) (store.Records, error) {
+	for i := range out.Batches {
+		sb := &out.Batches[i]
+		if err := batch.Verify(sb.Bytes, sb.Count()); err != nil {
+			if i == 0 {
+				return store.Records{}, damaged(p, fmt.Errorf("batch at offset %d: %w", sb.BaseOffset, err))
+			}
+			out.Batches = out.Batches[:i] // the next read will begin with it and say so
+			break
+		}
+	}
+	return out, nil
+}
+
+// damaged is the error for a batch that is not what was written. An error that has a
+// code is another matter.
+func damaged(p *partition, err error) error {
+	if store.CodeOf(err) != store.CodeInternal {
+		return err
+	}
+	return &store.Error{
+		Code:   store.CodeRecordsDamaged,
+		Detail: fmt.Sprintf("topic %q partition %d: %v", p.name.Topic, p.name.Number, err),
+	}
+}
+
+// view runs a read transaction. A panic in it means a page that cannot be read.
+func (s *Store) view(fn func(tx *bbolt.Tx) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the store file cannot be read: %v", v)
+		}
+	}()
+	err = s.db.View(fn)
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return errDraining()
+	}
+	return err
+}
+
+// copyBatches copies the batches that r asks for, below the high watermark.
+func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.StoredBatch, error) {
+	headers, bodies := tx.Bucket(bucketHeaders).Cursor(), tx.Bucket(bucketBatches).Cursor()
+	hk, hv := seekBatch(headers, uid, r.Offset)
+	if hk == nil {
+		return nil, fmt.Errorf("no batch header for offset %d", r.Offset)
+	}
+	bk, bv := bodies.Seek(hk)
+	var out []store.StoredBatch
+	records, size := 0, 0
+	for hasUID(hk, uid) {
+		_, base := splitOffsetKey(hk)
+		if base >= high {
+			break
+		}
+		h, err := decodeHeader(hv)
+		if err == nil && (!bytes.Equal(bk, hk) || !h.describes(bv)) {
+			err = errPair
+		}
+		if err != nil {
+			if len(out) > 0 {
+				break
+			}
+			return nil, fmt.Errorf("batch at offset %d: %w", base, err)
+		}
+		if len(out) > 0 && (records >= r.MaxRecords || size+len(bv) > r.MaxBytes) {
+			break
+		}
+		out = append(out, store.StoredBatch{BatchHeader: h.public(base), Bytes: bytes.Clone(bv)})
+		records += int(h.lastOffset(base) - max(base, r.Offset) + 1)
+		size += len(bv)
+		hk, hv = headers.Next()
+		bk, bv = bodies.Next()
+	}
+	return out, nil
+}
+
+// seekBatch finds the batch that holds offset: the last one that begins at or below it.
+// k is nil if there is none. At the end of the log it is the last batch.
+func seekBatch(c *bbolt.Cursor, uid uint64, offset int64) (k, v []byte) {
+	k, v = c.Seek(offsetKey(uid, offset))
+	if hasUID(k, uid) {
+		if _, base := splitOffsetKey(k); base == offset {
+			return k, v
+		}
+	}
+	if k == nil {
+		k, v = c.Last()
+	} else {
+		k, v = c.Prev()
+	}
+	if !hasUID(k, uid) {
+		return nil, nil
+	}
+	return k, v
+}
+
+// Headers returns batch headers; see [store.Partitions].
+func (s *Store) Headers(_ context.Context, p store.Partition, offset int64, limit int) ([]store.BatchHeader, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return nil, err
+	}
+	b := pt.bounds()
+	if err := inBounds(b, offset); err != nil || offset == b.HighWatermark {
+		return nil, err
+	}
+	var out []store.BatchHeader
+	err = s.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucketHeaders).Cursor()
+		for k, v := seekBatch(c, pt.uid, offset); hasUID(k, pt.uid) && len(out) < limit; k, v = c.Next() {
+			_, base := splitOffsetKey(k)
+			if base >= b.HighWatermark {
+				break
+			}
+			h, err := decodeHeader(v)
+			if err != nil {
+				return fmt.Errorf("batch at offset %d: %w", base, err)
+			}
+			out = append(out, h.public(base))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, damaged(pt, err)
+	}
+	return out, nil
+}
+
+// Partition describes a partition.
+func (s *Store) Partition(_ context.Context, p store.Partition) (store.PartitionInfo, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return store.PartitionInfo{}, err
+	}
+	return pt.describe(), nil
+}
+
+func (p *partition) describe() store.PartitionInfo {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	out := store.PartitionInfo{Partition: p.name, Producers: p.live, Parked: int(p.parked.Load())}
+	for i := range p.segments {
+		seg := &p.segments[i]
+		out.Bytes += seg.Bytes
+		out.Segments = append(out.Segments, store.Segment{
+			BaseOffset: seg.base, NextOffset: seg.Next, Bytes: seg.Bytes, Batches: seg.Batches,
+			CreatedAt: millis(seg.CreatedAt),
+		})
+	}
+	out.Bounds = store.Bounds{Earliest: p.earliest.Load(), HighWatermark: p.active().Next, TopicID: p.topic.id}
+	return out
+}

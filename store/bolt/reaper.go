@@ -1,0 +1,150 @@
+package bolt
+
+import (
+	"context"
+	"math"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+)
+
+// reap deletes what lies below the first segment of a partition: batches, and when the
+// producer state at that point is safe in the base snapshot, headers and marks.
+func (s *Store) reap(ctx context.Context, p *partition) error {
+	p.mu.RLock()
+	floor := p.segments[0].base
+	p.mu.RUnlock()
+	if p.reaped == floor { // only this goroutine uses it
+		return nil
+	}
+	if err := s.deleteBelow(ctx, bucketBatches, p.uid, floor); err != nil {
+		return err
+	}
+	if err := s.raiseBase(ctx, p, floor); err != nil {
+		return err
+	}
+	for _, bucket := range [][]byte{bucketHeaders, bucketMarks} {
+		if err := s.deleteBelow(ctx, bucket, p.uid, floor); err != nil {
+			return err
+		}
+	}
+	p.reaped = floor
+	return nil
+}
+
+// raiseBase saves the producer state at an offset as the base from which the log can
+// be replayed when the headers below it are gone. It is computed from those headers,
+// which nobody changes any more, while appends go on.
+func (s *Store) raiseBase(ctx context.Context, p *partition, floor int64) error {
+	var state loaded
+	var old []listedSnapshot
+	err := s.view(func(tx *bbolt.Tx) (err error) {
+		old = listSnapshots(tx, p.uid, kindBase)
+		state, err = rebuild(tx, p.uid, floor, math.MaxUint64)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(old) > 0 && old[len(old)-1].offset >= floor {
+		return nil
+	}
+	row, b, err := s.newSnapshot(state.states, state.marks, store.SnapshotRoll)
+	if err != nil {
+		return err
+	}
+	return s.control(ctx, func() error {
+		if p.dead.Load() {
+			return unknownTopic(p.name.Topic)
+		}
+		return s.update(func(tx *bbolt.Tx) error {
+			return replaceBase(tx, p.uid, floor, row, b)
+		})
+	})
+}
+
+// replaceBase writes a new base and drops all snapshots below it: what would have to be
+// replayed onto them is about to go.
+func replaceBase(tx *bbolt.Tx, uid uint64, floor int64, row snapshotRow, b []byte) error {
+	for _, kind := range []byte{kindBase, kindListed} {
+		for _, l := range listSnapshots(tx, uid, kind) {
+			if l.offset >= floor {
+				continue
+			}
+			if err := deleteSnapshot(tx, uid, kind, l.offset); err != nil {
+				return err
+			}
+		}
+	}
+	return putSnapshot(tx, uid, kindBase, floor, row, b)
+}
+
+// deleteBelow deletes a partition's keys below an offset, a slice per transaction.
+func (s *Store) deleteBelow(ctx context.Context, bucket []byte, uid uint64, offset int64) error {
+	for more := true; more; {
+		err := s.control(ctx, func() error {
+			return s.update(func(tx *bbolt.Tx) (err error) {
+				more, err = deleteSlice(tx.Bucket(bucket), uid, offset)
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteSlice deletes some of a partition's keys below an offset and reports whether
+// there are more.
+func deleteSlice(b *bbolt.Bucket, uid uint64, offset int64) (more bool, err error) {
+	var doomed [][]byte
+	size := 0
+	c := b.Cursor()
+	for k, v := c.Seek(uidKey(uid)); hasUID(k, uid); k, v = c.Next() {
+		if _, at := splitOffsetKey(k); at >= offset {
+			break
+		}
+		if len(doomed) == sliceKeys || size >= sliceBytes {
+			more = true
+			break
+		}
+		doomed = append(doomed, append([]byte(nil), k...))
+		size += len(v)
+	}
+	for _, k := range doomed {
+		if err := b.Delete(k); err != nil {
+			return false, err
+		}
+	}
+	return more, nil
+}
+
+// emptyTrash deletes everything that belonged to deleted topics.
+func (s *Store) emptyTrash(ctx context.Context) error {
+	var uids []uint64
+	err := s.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketTrash).ForEach(func(k, _ []byte) error {
+			uids = append(uids, uidOf(k))
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		for _, bucket := range [][]byte{bucketBatches, bucketHeaders, bucketMarks, bucketSegments, bucketSnapshots, bucketChunks} {
+			if err := s.deleteBelow(ctx, bucket, uid, math.MaxInt64); err != nil {
+				return err
+			}
+		}
+		err := s.control(ctx, func() error {
+			return s.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketTrash).Delete(uidKey(uid)) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package bolt
+
+import (
+	"fmt"
+	"math"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// loaded is producer state at a point of a partition: after all records below offset
+// and all marks below number marks.
+type loaded struct {
+	offset   int64
+	marks    uint64
+	lastAt   int64
+	states   map[int64]sequence.State
+	listedAt int64 // offset of the listed snapshot that it comes from, −1: none
+}
+
+// replayer applies headers and marks to a state, in the order in which they were
+// committed. It judges nothing: what is in the log has happened (KAFKA-6003).
+type replayer struct {
+	st      loaded
+	headers int64
+	bytes   int64
+}
+
+// run replays what lies at and above the offset from, which is not above that of the
+// state, and below upto; marks only with numbers below uptoMark. Headers below the
+// state's own offset are shown to each but not applied.
+func (r *replayer) run(tx *bbolt.Tx, uid uint64, from, upto int64, uptoMark uint64, each func(int64, *header)) error {
+	headers, marks := tx.Bucket(bucketHeaders).Cursor(), tx.Bucket(bucketMarks).Cursor()
+	mk, mv := marks.Seek(offsetKey(uid, r.st.offset))
+	applyMarks := func(below int64) error {
+		for ; hasUID(mk, uid); mk, mv = marks.Next() {
+			_, at := splitOffsetKey(mk)
+			if at > below {
+				return nil
+			}
+			if err := r.mark(mk, mv, uptoMark); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for k, v := headers.Seek(offsetKey(uid, from)); hasUID(k, uid); k, v = headers.Next() {
+		_, base := splitOffsetKey(k)
+		if base >= upto {
+			break
+		}
+		h, err := decodeHeader(v)
+		if err != nil {
+			return fmt.Errorf("batch at offset %d: %w", base, err)
+		}
+		r.headers++
+		r.bytes += int64(len(k) + len(v))
+		if each != nil {
+			each(base, &h)
+		}
+		if base < r.st.offset {
+			continue
+		}
+		if err := applyMarks(base); err != nil {
+			return err
+		}
+		r.batch(base, &h)
+	}
+	return applyMarks(min(upto, math.MaxInt64))
+}
+
+func (r *replayer) batch(base int64, h *header) {
+	r.st.offset = h.lastOffset(base) + 1
+	r.st.lastAt = max(r.st.lastAt, h.appendedAt)
+	if !h.idempotent {
+		return
+	}
+	old := r.st.states[h.producer.ID]
+	r.st.states[h.producer.ID] = old.Apply(h.attempt(), base, h.appendedAt)
+}
+
+func (r *replayer) mark(k, v []byte, upto uint64) error {
+	number := markNumber(k)
+	if number < r.st.marks || number >= upto {
+		return nil
+	}
+	m, err := decodeMark(v)
+	if err != nil {
+		return err
+	}
+	r.st.marks = number + 1
+	r.st.lastAt = max(r.st.lastAt, m.at)
+	if old, ok := r.st.states[m.pid]; ok {
+		r.st.states[m.pid] = old.Expire(m.at)
+	}
+	return nil
+}

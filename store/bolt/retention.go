@@ -1,0 +1,235 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+)
+
+// Trimming and retention only move the start of a partition and drop the rows of whole
+// segments: a small transaction. What lies below the first segment is then deleted by
+// the reaper, slice by slice, so that appends never wait for long. Each step can be
+// repeated, so a crash between two of them does no harm.
+
+// roll closes the active segment: a new one begins at the high watermark, and a snapshot
+// lies between them. It must run on the committer with nothing staged for p.
+func (s *Store) roll(p *partition) error {
+	a := *p.active()
+	if a.Batches == 0 {
+		return nil
+	}
+	a.Closed = true
+	now := s.clock.millis()
+	fresh := segment{base: a.Next, segmentRow: segmentRow{CreatedAt: now}}
+	fresh.Next = a.Next
+	row, b, err := s.newSnapshot(p.states(), p.marks, store.SnapshotRoll)
+	if err != nil {
+		return err
+	}
+	err = s.update(func(tx *bbolt.Tx) error {
+		segments := tx.Bucket(bucketSegments)
+		if err := putJSON(segments, offsetKey(p.uid, a.base), a.segmentRow); err != nil {
+			return err
+		}
+		if err := putJSON(segments, offsetKey(p.uid, fresh.base), segmentRow{CreatedAt: now}); err != nil {
+			return err
+		}
+		return putListed(tx, p.uid, fresh.base, row, b)
+	})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	*p.active() = a
+	p.segments = append(p.segments, fresh)
+	p.mu.Unlock()
+	p.snapAt, p.snapMarks = fresh.base, row.Marks
+	return nil
+}
+
+// Roll closes the active segment; see [store.Partitions].
+func (s *Store) Roll(ctx context.Context, p store.Partition) (store.PartitionInfo, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return store.PartitionInfo{}, err
+	}
+	var out store.PartitionInfo
+	err = s.control(ctx, func() error {
+		if pt.dead.Load() {
+			return unknownTopic(p.Topic)
+		}
+		err := s.roll(pt)
+		out = pt.describe()
+		return err
+	})
+	return out, err
+}
+
+// Trim removes the records below an offset; see [store.Partitions].
+func (s *Store) Trim(ctx context.Context, p store.Partition, before int64) (int64, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return 0, err
+	}
+	var earliest int64
+	err = s.control(ctx, func() error {
+		if pt.dead.Load() {
+			return unknownTopic(p.Topic)
+		}
+		if b := pt.bounds(); before > b.HighWatermark {
+			return outOfRange(b, before)
+		}
+		if before > pt.active().base && before == pt.next.Load() {
+			// Everything goes: close the segment, so that it can be deleted.
+			if err := s.roll(pt); err != nil {
+				return err
+			}
+		}
+		err := s.trim(pt, before)
+		earliest = pt.earliest.Load()
+		return err
+	})
+	return earliest, err
+}
+
+// trim moves the start of a partition up to an offset and drops the segments that lie
+// wholly below it. It must run on the committer.
+func (s *Store) trim(p *partition, before int64) error {
+	if before <= p.earliest.Load() {
+		return nil
+	}
+	drop := 0
+	for drop < len(p.segments)-1 && p.segments[drop].Next <= before {
+		drop++
+	}
+	err := s.update(func(tx *bbolt.Tx) error {
+		for i := range drop {
+			if err := tx.Bucket(bucketSegments).Delete(offsetKey(p.uid, p.segments[i].base)); err != nil {
+				return err
+			}
+		}
+		return putJSON(tx.Bucket(bucketParts), uidKey(p.uid), partitionRow{Earliest: before})
+	})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.segments = append([]segment(nil), p.segments[drop:]...)
+	p.earliest.Store(before)
+	p.mu.Unlock()
+	return nil
+}
+
+// retain applies the topic's retention to a partition, on the committer.
+func (s *Store) retain(p *partition) error {
+	if p.dead.Load() {
+		return nil
+	}
+	c, now := p.topic.config(), s.clock.millis()
+	a := p.active()
+	if a.Batches > 0 && (now-a.CreatedAt >= c.SegmentMs || tooOld(a, c, now)) {
+		if err := s.roll(p); err != nil {
+			return err
+		}
+	}
+	var total int64
+	for i := range p.segments {
+		total += p.segments[i].Bytes
+	}
+	before := p.earliest.Load()
+	for i := range len(p.segments) - 1 {
+		seg := &p.segments[i]
+		tooMuch := c.RetentionBytes != store.Keep && total-seg.Bytes >= c.RetentionBytes
+		if !tooMuch && !tooOld(seg, c, now) {
+			break
+		}
+		total -= seg.Bytes
+		before = seg.Next
+	}
+	return s.trim(p, before)
+}
+
+func tooOld(seg *segment, c *store.Config, now int64) bool {
+	return c.RetentionMs != store.Keep && now-seg.LastAt > c.RetentionMs
+}
+
+// retentionDue looks, without the committer, whether retain would do anything.
+func (p *partition) retentionDue(now int64) bool {
+	c := p.topic.config()
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	a, first := p.active(), &p.segments[0]
+	if a.Batches > 0 && (now-a.CreatedAt >= c.SegmentMs || tooOld(a, c, now)) {
+		return true
+	}
+	if len(p.segments) == 1 {
+		return false
+	}
+	var total int64
+	for i := range p.segments {
+		total += p.segments[i].Bytes
+	}
+	return tooOld(first, c, now) || (c.RetentionBytes != store.Keep && total-first.Bytes >= c.RetentionBytes)
+}
+
+// maintain looks after retention, expiry, deleted data and free space until the engine
+// closes.
+func (s *Store) maintain() {
+	defer s.upkeep.Done()
+	ctx, cancel := contextUntil(s.closing)
+	defer cancel()
+	tick := time.NewTicker(s.opts.RetentionInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-s.closing:
+			return
+		}
+		s.stats.diskFree.Store(diskFree(s.path))
+		s.judgeSpace()
+		err := s.sweep(ctx)
+		if err != nil && ctx.Err() == nil && store.CodeOf(err) != store.CodeDraining && s.failure.Load() == nil {
+			s.log.Warn("retention could not be applied, it will be tried again", "error", err.Error())
+		}
+	}
+}
+
+// contextUntil is a context that ends when ch is closed.
+func contextUntil(ch <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-ch:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// sweep does one round of upkeep.
+func (s *Store) sweep(ctx context.Context) error {
+	parts, err := s.pick(store.SnapshotFilter{})
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := s.settle(ctx, p); err != nil {
+			return fmt.Errorf("expire producers: %w", err)
+		}
+		if p.retentionDue(s.clock.millis()) {
+			if err := s.control(ctx, func() error { return s.retain(p) }); err != nil {
+				return fmt.Errorf("delete segments: %w", err)
+			}
+		}
+		if err := s.reap(ctx, p); err != nil {
+			return fmt.Errorf("delete records: %w", err)
+		}
+	}
+	return s.emptyTrash(ctx)
+}

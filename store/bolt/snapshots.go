@@ -1,0 +1,220 @@
+package bolt
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// pick gives the partitions that a filter means, by topic and number.
+func (s *Store) pick(f store.SnapshotFilter) ([]*partition, error) {
+	if f.Topic == "" {
+		if f.Partition != nil {
+			return nil, &store.Error{Code: store.CodeInvalidArgument, Pointer: "/partition", Detail: "a partition needs a topic"}
+		}
+		var out []*partition
+		for _, t := range s.sortedTopics() {
+			if !t.deleting.Load() {
+				out = append(out, t.info.Load().partitions...)
+			}
+		}
+		return out, nil
+	}
+	if f.Partition != nil {
+		p, err := s.partition(store.Partition{Topic: f.Topic, Number: *f.Partition})
+		return []*partition{p}, err
+	}
+	t, err := s.topic(f.Topic)
+	if err != nil {
+		return nil, err
+	}
+	return t.info.Load().partitions, nil
+}
+
+// TakeSnapshots takes snapshots now; see [store.Snapshots].
+func (s *Store) TakeSnapshots(ctx context.Context, f store.SnapshotFilter) ([]store.Snapshot, error) {
+	parts, err := s.pick(f)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.Snapshot
+	for _, p := range parts {
+		err := s.control(ctx, func() error {
+			if p.dead.Load() {
+				return unknownTopic(p.name.Topic)
+			}
+			snap, err := s.takeSnapshot(p, store.SnapshotRequest)
+			out = append(out, snap)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Snapshots lists snapshots; see [store.Snapshots].
+func (s *Store) Snapshots(_ context.Context, f store.SnapshotFilter) ([]store.Snapshot, error) {
+	parts, err := s.pick(f)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.Snapshot
+	err = s.view(func(tx *bbolt.Tx) error {
+		for _, p := range parts {
+			for _, l := range listSnapshots(tx, p.uid, kindListed) {
+				if l.err == nil {
+					out = append(out, l.public(p.name, l.offset))
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func unknownSnapshot(p store.Partition, offset int64) error {
+	return store.Errorf(store.CodeUnknownSnapshot, "topic %q partition %d has no snapshot at offset %d", p.Topic, p.Number, offset)
+}
+
+// findSnapshot reads a listed snapshot. A damaged one is as good as none.
+func findSnapshot(tx *bbolt.Tx, p *partition, offset int64) (snapshotRow, map[int64]sequence.State, error) {
+	for _, l := range listSnapshots(tx, p.uid, kindListed) {
+		if l.offset != offset {
+			continue
+		}
+		if l.err != nil {
+			return snapshotRow{}, nil, l.err
+		}
+		states, err := readSnapshot(tx, p.uid, kindListed, offset, l.snapshotRow)
+		return l.snapshotRow, states, err
+	}
+	return snapshotRow{}, nil, unknownSnapshot(p.name, offset)
+}
+
+// Snapshot shows one snapshot; see [store.Snapshots].
+func (s *Store) Snapshot(_ context.Context, p store.Partition, offset int64) (store.Snapshot, []store.ProducerState, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return store.Snapshot{}, nil, err
+	}
+	var row snapshotRow
+	var states map[int64]sequence.State
+	err = s.view(func(tx *bbolt.Tx) error {
+		row, states, err = findSnapshot(tx, pt, offset)
+		return err
+	})
+	if err != nil {
+		return store.Snapshot{}, nil, snapshotError(p, offset, err)
+	}
+	var out []store.ProducerState
+	for _, pid := range slices.Sorted(maps.Keys(states)) {
+		st := states[pid]
+		if st.Live() {
+			out = append(out, pt.producerState(pid, &st, store.Counters{}))
+		}
+	}
+	return row.public(p, offset), out, nil
+}
+
+func snapshotError(p store.Partition, offset int64, err error) error {
+	if store.CodeOf(err) != store.CodeInternal {
+		return err
+	}
+	return &store.Error{
+		Code:   store.CodeRecordsDamaged,
+		Detail: fmt.Sprintf("topic %q partition %d: snapshot at offset %d: %v", p.Topic, p.Number, offset, err),
+	}
+}
+
+// DeleteSnapshot removes a snapshot; see [store.Snapshots].
+func (s *Store) DeleteSnapshot(ctx context.Context, p store.Partition, offset int64) error {
+	pt, err := s.partition(p)
+	if err != nil {
+		return err
+	}
+	return s.control(ctx, func() error {
+		err := s.update(func(tx *bbolt.Tx) error {
+			if tx.Bucket(bucketSnapshots).Get(snapshotKey(pt.uid, kindListed, offset)) == nil {
+				return unknownSnapshot(p, offset)
+			}
+			return deleteSnapshot(tx, pt.uid, kindListed, offset)
+		})
+		if err == nil && pt.snapAt == offset {
+			pt.snapAt, pt.snapMarks = -1, 0 // so that a clean shutdown takes another
+		}
+		return err
+	})
+}
+
+// VerifySnapshot compares a snapshot with the log; see [store.Snapshots].
+func (s *Store) VerifySnapshot(_ context.Context, p store.Partition, offset int64) (store.SnapshotDiff, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return store.SnapshotDiff{}, err
+	}
+	diff := store.SnapshotDiff{Differences: []string{}}
+	err = s.view(func(tx *bbolt.Tx) error {
+		row, states, err := findSnapshot(tx, pt, offset)
+		if err != nil {
+			return err
+		}
+		rebuilt, err := rebuild(tx, pt.uid, offset, row.Marks)
+		if err != nil {
+			return err
+		}
+		diff.Differences = compareStates(states, rebuilt.states)
+		return nil
+	})
+	if err != nil {
+		return store.SnapshotDiff{}, snapshotError(p, offset, err)
+	}
+	return diff, nil
+}
+
+// rebuild computes the state below an offset from the log alone: from the base, which
+// is what the log began with when it was last cut, or from nothing.
+func rebuild(tx *bbolt.Tx, uid uint64, offset int64, marks uint64) (loaded, error) {
+	r := replayer{st: loaded{states: map[int64]sequence.State{}}}
+	for _, l := range listSnapshots(tx, uid, kindBase) {
+		if l.err != nil || l.offset > offset {
+			continue
+		}
+		states, err := readSnapshot(tx, uid, kindBase, l.offset, l.snapshotRow)
+		if err != nil {
+			return loaded{}, fmt.Errorf("state at the start of the log: %w", err)
+		}
+		r.st.offset, r.st.marks, r.st.states = l.offset, l.Marks, states
+	}
+	err := r.run(tx, uid, r.st.offset, offset, marks, nil)
+	return r.st, err
+}
+
+// compareStates says how a snapshot differs from the state that the log gives.
+func compareStates(snapshot, log map[int64]sequence.State) []string {
+	diffs := []string{}
+	for _, pid := range slices.Sorted(maps.Keys(snapshot)) {
+		switch was, ok := log[pid]; {
+		case !ok:
+			diffs = append(diffs, fmt.Sprintf("producer %d is in the snapshot and not in the log", pid))
+		case was != snapshot[pid]:
+			a, b := snapshot[pid], was
+			diffs = append(diffs, fmt.Sprintf("producer %d has epoch %d and next sequence %d in the snapshot, epoch %d and next sequence %d in the log, or its remembered batches differ",
+				pid, a.Epoch(), a.NextSeq(), b.Epoch(), b.NextSeq()))
+		}
+	}
+	for _, pid := range slices.SortedFunc(maps.Keys(log), cmp.Compare[int64]) {
+		if _, ok := snapshot[pid]; !ok {
+			diffs = append(diffs, fmt.Sprintf("producer %d is in the log and not in the snapshot", pid))
+		}
+	}
+	return diffs
+}

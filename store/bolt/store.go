@@ -1,0 +1,237 @@
+package bolt
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// Store is an open data directory. Make one with [Open].
+type Store struct {
+	opts  Options
+	log   *slog.Logger
+	db    *bbolt.DB
+	path  string
+	clock clock
+
+	// topicsMu guards the two maps; the committer writes them.
+	topicsMu sync.RWMutex
+	topics   map[string]*topic
+	byUID    map[uint64]*partition
+
+	pids pidAllocator
+
+	// gate is held for reading while a request is put into a queue, and for writing
+	// to close: what was queued before is served, nothing comes after.
+	gate   sync.RWMutex
+	closed bool
+
+	appends   chan *request
+	controls  chan func()
+	cancelled chan *request
+	queued    atomic.Int64 // bytes of the appends that wait
+	closing   chan struct{}
+	committer sync.WaitGroup
+	upkeep    sync.WaitGroup
+	closeOnce sync.Once
+	closeErr  error
+
+	failure atomic.Pointer[store.Error] // why no more writes are taken
+	noSpace atomic.Bool                 // below the reserve or above MaxBytes
+
+	group *group
+	holds holds
+	stats stats
+}
+
+type stats struct {
+	accepted, records, bytes, duplicates    atomic.Int64
+	held, passingGaps, lastingGaps          atomic.Int64
+	fenced, expired, reused, overlaps       atomic.Int64
+	commits, commitNanos                    atomic.Int64
+	parked, storeBytes, freeBytes, diskFree atomic.Int64
+}
+
+// Stats returns counters and sizes.
+func (s *Store) Stats() store.Stats {
+	c := &s.stats
+	return store.Stats{
+		Accepted: c.accepted.Load(), Records: c.records.Load(), Bytes: c.bytes.Load(),
+		Duplicates: c.duplicates.Load(), Held: c.held.Load(),
+		PassingGaps: c.passingGaps.Load(), LastingGaps: c.lastingGaps.Load(),
+		Fenced: c.fenced.Load(), Expired: c.expired.Load(), Reused: c.reused.Load(), Overlaps: c.overlaps.Load(),
+		Commits: c.commits.Load(), CommitNanos: c.commitNanos.Load(), Parked: c.parked.Load(),
+		StoreBytes: c.storeBytes.Load(), FreeBytes: c.freeBytes.Load(), DiskFree: c.diskFree.Load(),
+	}
+}
+
+// Ready returns nil while appends are taken.
+func (s *Store) Ready() error {
+	s.gate.RLock()
+	closed := s.closed
+	s.gate.RUnlock()
+	if closed {
+		return errDraining()
+	}
+	return s.writable()
+}
+
+// writable returns why no append can be taken, or nil.
+func (s *Store) writable() error {
+	if f := s.failure.Load(); f != nil {
+		return f
+	}
+	if s.noSpace.Load() {
+		return store.Errorf(store.CodeStorageFull, "the space for records is used up; delete or trim topics, or make room on the disk")
+	}
+	return nil
+}
+
+// control runs fn on the committer, between two groups of appends, and returns what it
+// returns. It does not wait when ctx ends, but fn may still run.
+func (s *Store) control(ctx context.Context, fn func() error) error {
+	done := make(chan error, 1)
+	s.gate.RLock()
+	if s.closed {
+		s.gate.RUnlock()
+		return errDraining()
+	}
+	select {
+	case s.controls <- func() { done <- fn() }:
+		s.gate.RUnlock()
+	case <-ctx.Done():
+		s.gate.RUnlock()
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// update runs a write transaction. It must be called on the committer.
+func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
+	if f := s.failure.Load(); f != nil {
+		return f
+	}
+	start := time.Now()
+	var size int64
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		err := fn(tx)
+		size = tx.Size()
+		return err
+	})
+	if err != nil {
+		return s.txError(err)
+	}
+	s.committed(start, size)
+	return nil
+}
+
+// committed counts a transaction and looks at the space that is left.
+func (s *Store) committed(start time.Time, size int64) {
+	s.stats.commits.Add(1)
+	s.stats.commitNanos.Add(int64(time.Since(start)))
+	s.stats.storeBytes.Store(size)
+	s.measure()
+	s.judgeSpace()
+}
+
+func (s *Store) judgeSpace() {
+	full := s.opts.MaxBytes > 0 && s.stats.storeBytes.Load()-s.stats.freeBytes.Load() >= s.opts.MaxBytes
+	if free := s.stats.diskFree.Load(); free >= 0 && free < s.opts.DiskReserve {
+		full = true
+	}
+	if s.noSpace.CompareAndSwap(!full, full) {
+		if full {
+			s.log.Warn("no space left for records, appends are refused",
+				"store.bytes", s.stats.storeBytes.Load(), "disk.free", s.stats.diskFree.Load())
+		} else {
+			s.log.Info("there is space for records again")
+		}
+	}
+}
+
+// topic looks a topic up by name.
+func (s *Store) topic(name string) (*topic, error) {
+	s.topicsMu.RLock()
+	t := s.topics[name]
+	s.topicsMu.RUnlock()
+	if t == nil {
+		return nil, unknownTopic(name)
+	}
+	if t.deleting.Load() {
+		return nil, errDeleting(name)
+	}
+	return t, nil
+}
+
+// partition looks a partition up.
+func (s *Store) partition(p store.Partition) (*partition, error) {
+	t, err := s.topic(p.Topic)
+	if err != nil {
+		return nil, err
+	}
+	parts := t.info.Load().partitions
+	if p.Number < 0 || p.Number >= len(parts) {
+		return nil, store.Errorf(store.CodeUnknownPartition, "topic %q has partitions 0 to %d, not %d", p.Topic, len(parts)-1, p.Number)
+	}
+	return parts[p.Number], nil
+}
+
+// Bounds returns the ends of a partition.
+func (s *Store) Bounds(_ context.Context, p store.Partition) (store.Bounds, error) {
+	pt, err := s.partition(p)
+	if err != nil {
+		return store.Bounds{}, err
+	}
+	return pt.bounds(), nil
+}
+
+// Wait returns when the high watermark of p is above offset.
+func (s *Store) Wait(ctx context.Context, p store.Partition, offset int64) error {
+	pt, err := s.partition(p)
+	if err != nil {
+		return err
+	}
+	return pt.wait(ctx, offset, s.closing)
+}
+
+// clock gives arrival times: they never go back, not even over a restart.
+type clock struct {
+	now  func() time.Time
+	last atomic.Int64
+}
+
+func (c *clock) millis() int64 {
+	now := c.now().UnixMilli()
+	for {
+		last := c.last.Load()
+		if now <= last {
+			return last
+		}
+		if c.last.CompareAndSwap(last, now) {
+			return now
+		}
+	}
+}
+
+// floor makes sure that no later time is below ms.
+func (c *clock) floor(ms int64) {
+	for {
+		last := c.last.Load()
+		if ms <= last || c.last.CompareAndSwap(last, ms) {
+			return
+		}
+	}
+}

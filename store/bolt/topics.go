@@ -1,0 +1,205 @@
+package bolt
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+)
+
+// CreateTopic makes a topic; see [store.Topics].
+func (s *Store) CreateTopic(ctx context.Context, name string, partitions int, c store.Config) (store.Topic, error) {
+	if !store.ValidTopicName(name) {
+		return store.Topic{}, &store.Error{
+			Code: store.CodeInvalidArgument, Pointer: "/name",
+			Detail: "a topic name is 1 to 249 of A–Z, a–z, 0–9, '.', '_' and '-', and neither '.' nor '..'",
+		}
+	}
+	if err := store.CheckTopic(partitions, c); err != nil {
+		return store.Topic{}, err
+	}
+	var out store.Topic
+	err := s.control(ctx, func() error {
+		if t := s.topics[name]; t != nil {
+			if t.deleting.Load() {
+				return errDeleting(name)
+			}
+			return store.Errorf(store.CodeTopicExists, "topic %q exists already", name)
+		}
+		row := topicRow{ID: newTopicID(), Config: c, Version: 1, CreatedAt: s.clock.millis()}
+		if err := s.update(func(tx *bbolt.Tx) error { return putTopic(tx, name, &row, partitions, row.CreatedAt) }); err != nil {
+			return err
+		}
+		s.topicsMu.Lock()
+		out = s.addTopic(name, row).public()
+		s.topicsMu.Unlock()
+		return nil
+	})
+	return out, err
+}
+
+func newTopicID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// putTopic writes a topic's row, and the rows of partitions that it did not have yet.
+func putTopic(tx *bbolt.Tx, name string, row *topicRow, partitions int, now int64) error {
+	meta := tx.Bucket(bucketMeta)
+	var next uint64
+	if v := meta.Get(keyNextUID); v != nil {
+		next = binary.BigEndian.Uint64(v)
+	}
+	for len(row.UIDs) < partitions {
+		next++
+		if err := putJSON(tx.Bucket(bucketParts), uidKey(next), partitionRow{}); err != nil {
+			return err
+		}
+		if err := putJSON(tx.Bucket(bucketSegments), offsetKey(next, 0), segmentRow{CreatedAt: now}); err != nil {
+			return err
+		}
+		row.UIDs = append(row.UIDs, next)
+	}
+	if err := meta.Put(keyNextUID, binary.BigEndian.AppendUint64(nil, next)); err != nil {
+		return err
+	}
+	return putJSON(tx.Bucket(bucketTopics), []byte(name), row)
+}
+
+// Topic describes a topic.
+func (s *Store) Topic(_ context.Context, name string) (store.Topic, error) {
+	t, err := s.topic(name)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	return t.public(), nil
+}
+
+// Topics lists topics by name.
+func (s *Store) Topics(_ context.Context, after string, limit int) ([]store.Topic, error) {
+	var out []store.Topic
+	for _, t := range s.sortedTopics() {
+		if len(out) == limit {
+			break
+		}
+		if t.name > after && !t.deleting.Load() {
+			out = append(out, t.public())
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) sortedTopics() []*topic {
+	s.topicsMu.RLock()
+	all := make([]*topic, 0, len(s.topics))
+	for _, t := range s.topics {
+		all = append(all, t)
+	}
+	s.topicsMu.RUnlock()
+	slices.SortFunc(all, func(a, b *topic) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// UpdateTopic changes partitions and config; see [store.Topics].
+func (s *Store) UpdateTopic(ctx context.Context, name string, change func(store.Topic) (store.Topic, error)) (store.Topic, error) {
+	var out store.Topic
+	err := s.control(ctx, func() error {
+		t, err := s.topic(name)
+		if err != nil {
+			return err
+		}
+		old := t.public()
+		want, err := change(old)
+		if err != nil {
+			return err
+		}
+		if err := store.CheckTopic(want.Partitions, want.Config); err != nil {
+			return err
+		}
+		if want.Partitions < old.Partitions {
+			return &store.Error{
+				Code: store.CodeInvalidArgument, Pointer: "/partitions",
+				Detail: "the number of partitions can only grow",
+			}
+		}
+		if want.Partitions == old.Partitions && want.Config == old.Config {
+			out = old
+			return nil
+		}
+		row := t.info.Load().row
+		row.UIDs, row.Config, row.Version = slices.Clone(row.UIDs), want.Config, row.Version+1
+		now := s.clock.millis()
+		if err := s.update(func(tx *bbolt.Tx) error { return putTopic(tx, name, &row, want.Partitions, now) }); err != nil {
+			return err
+		}
+		s.topicsMu.Lock()
+		s.setTopic(t, row)
+		s.topicsMu.Unlock()
+		for _, p := range t.info.Load().partitions {
+			p.nextExpiry.Store(0) // look again: the expiry may have become shorter
+		}
+		out = t.public()
+		return nil
+	})
+	return out, err
+}
+
+// DeleteTopic removes a topic; see [store.Topics]. Its rows go at once, what lies in
+// the log is left to the reaper.
+func (s *Store) DeleteTopic(ctx context.Context, name string) error {
+	t, err := s.topic(name)
+	if err != nil {
+		return err
+	}
+	if !t.deleting.CompareAndSwap(false, true) {
+		return errDeleting(name)
+	}
+	err = s.control(context.WithoutCancel(ctx), func() error { return s.deleteTopic(t) })
+	if err != nil {
+		t.deleting.Store(false)
+	}
+	return err
+}
+
+func (s *Store) deleteTopic(t *topic) error {
+	partitions := t.info.Load().partitions
+	err := s.update(func(tx *bbolt.Tx) error {
+		for _, p := range partitions {
+			if err := tx.Bucket(bucketParts).Delete(uidKey(p.uid)); err != nil {
+				return err
+			}
+			if err := tx.Bucket(bucketTrash).Put(uidKey(p.uid), []byte{}); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketTopics).Delete([]byte(t.name))
+	})
+	if err != nil {
+		return err
+	}
+	s.topicsMu.Lock()
+	delete(s.topics, t.name)
+	for _, p := range partitions {
+		delete(s.byUID, p.uid)
+	}
+	s.topicsMu.Unlock()
+	for _, p := range partitions {
+		p.waitMu.Lock()
+		p.dead.Store(true)
+		p.waitMu.Unlock()
+		p.wake()
+		for pid := range p.held {
+			for _, r := range slices.Clone(p.held[pid]) {
+				s.endHold(r, true)
+			}
+		}
+	}
+	return nil
+}
