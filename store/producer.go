@@ -29,6 +29,7 @@ type Counters struct {
 	OutOfOrder int64
 	Fenced     int64
 	Reused     int64
+	Held       int64 // held until their predecessors came, or in vain
 }
 
 // Add returns the sum of both.
@@ -39,6 +40,7 @@ func (c Counters) Add(d Counters) Counters {
 		OutOfOrder: c.OutOfOrder + d.OutOfOrder,
 		Fenced:     c.Fenced + d.Fenced,
 		Reused:     c.Reused + d.Reused,
+		Held:       c.Held + d.Held,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // group is what one transaction of the committer will hold. Its memory is used again.
 type group struct {
-	now     int64 // arrival time of everything in it (ms)
+	now     int64 // arrival time of what is being judged (ms)
 	judged  int
 	bytes   int64
 	batches []stagedBatch
@@ -93,8 +93,8 @@ func (s *Store) finish() {
 // commitGroup judges first and whatever else waits, and writes what was staged.
 func (s *Store) commitGroup(first *request) {
 	g := s.group
-	g.now = s.clock.millis()
 	for r := first; r != nil; r = s.another(g) {
+		g.now = s.clock.millis()
 		s.queued.Add(-int64(len(r.batch.Bytes)))
 		g.judged++
 		s.judge(g, r)
@@ -236,7 +236,11 @@ func (s *Store) publish(g *group) {
 		r := g.batches[i].r
 		s.stats.records.Add(int64(r.batch.Count))
 		if r.idempotent {
-			r.p.producers[r.producer.ID].counters.accepted.Add(1)
+			c := &r.p.producers[r.producer.ID].counters
+			c.accepted.Add(1)
+			if !r.heldAt.IsZero() {
+				c.held.Add(1)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package bolt_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -156,6 +157,29 @@ func large(n int) batch.Batch {
 	var b batch.Builder
 	b.Add(&batch.Record{Value: make([]byte, n), Timestamp: batch.NoTimestamp})
 	return b.Build()
+}
+
+func TestGivenUpBeforeItsTurnIsNotStored(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	p := r.topic("t", nil)
+	pid := r.pid()
+	release := r.Block()
+	ctx, cancel := context.WithCancel(context.Background())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := r.Append(ctx, app(p, pid, 0, 0, 1))
+		gone <- err
+	}()
+	for r.QueueLen() < 1 {
+	}
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled append: %v", err)
+	}
+	release()
+	r.bounds(p, 0, 0)
+	r.must(app(p, pid, 0, 0, 1), 0)
+	r.bounds(p, 0, 1)
 }
 
 func TestOverloadIsRefusedAtOnce(t *testing.T) {

@@ -143,6 +143,9 @@ func (s *Store) endHold(r *request, passing bool) {
 		r.answer(store.Ack{}, unknownTopic(r.p.name.Topic))
 		return
 	}
+	if pr := r.p.producers[r.producer.ID]; pr != nil {
+		pr.counters.held.Add(1)
+	}
 	state, _ := r.p.state(r.producer.ID)
 	v := sequence.Check(&state, r.attempt)
 	s.count(r.p, r, v, passing)

@@ -66,6 +66,9 @@ func TestHeldBatchesCommitWithTheirPredecessor(t *testing.T) {
 		}
 	}
 	r.parked(p, 0)
+	if st, err := r.PartitionProducer(ctx, p, pid); err != nil || st.Counters != (store.Counters{Accepted: 5, Held: 4}) {
+		t.Errorf("counters %+v, %v", st.Counters, err)
+	}
 	if st := r.Stats(); st.Held != 4 || st.LastingGaps != 0 {
 		t.Errorf("held %d, lasting gaps %d", st.Held, st.LastingGaps)
 	}
@@ -124,6 +127,9 @@ func TestWhatIsNotHeld(t *testing.T) {
 	}
 	if a := <-r.held(ctx, app(p, pid, 0, 5, 1)); store.CodeOf(a.err) != store.CodeOutOfOrderSequence {
 		t.Errorf("a sixth held batch: %+v", a)
+	}
+	if n := r.Stats().Held; n != 5 {
+		t.Errorf("%d batches were held, want at most 5 of a producer", n)
 	}
 	r.close() // answers what is held
 }

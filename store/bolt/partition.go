@@ -85,13 +85,13 @@ type producer struct {
 }
 
 type counters struct {
-	accepted, duplicate, outOfOrder, fenced, reused atomic.Int64
+	accepted, duplicate, outOfOrder, fenced, reused, held atomic.Int64
 }
 
 func (c *counters) public() store.Counters {
 	return store.Counters{
 		Accepted: c.accepted.Load(), Duplicate: c.duplicate.Load(), OutOfOrder: c.outOfOrder.Load(),
-		Fenced: c.fenced.Load(), Reused: c.reused.Load(),
+		Fenced: c.fenced.Load(), Reused: c.reused.Load(), Held: c.held.Load(),
 	}
 }
 

@@ -117,6 +117,10 @@ func TestExpiryIsByArrivalAndSurvivesAClockSetBack(t *testing.T) {
 	r.check()
 	clock.add(-24 * time.Hour)
 	r.open()
+	ack, err := r.Append(context.Background(), store.Append{Partition: r.topic("new", nil), Batch: texts("x", 1)})
+	if err != nil || ack.AppendedAt.Before(clock.Now().Add(23*time.Hour)) {
+		t.Errorf("time went back over the restart: %+v, %v", ack, err)
+	}
 	r.refused(app(p, a, 2, 3, 1), store.CodeProducerExpired)
 	r.must(app(p, b, 0, 1, 1), 4) // the day must not count against it either
 	r.must(app(p, a, 3, 0, 1), 5)
