@@ -143,3 +143,41 @@ func TestListingMakesExpiryDurable(t *testing.T) {
 	r.open()
 	r.refused(app(p, pid, 0, 1, 1), store.CodeProducerExpired)
 }
+
+// Two expiries between the same two batches are two marks.
+func TestExpiriesAtOneOffsetAllSurvive(t *testing.T) {
+	clock := newTicker()
+	r := newRig(t, bolt.Options{Now: clock.Now, RetentionInterval: time.Hour})
+	p := r.topic("t", func(c *store.Config) { c.ProducerExpiryMs = 60_000 })
+	a, b := r.pid(), r.pid()
+	r.must(app(p, a, 0, 0, 1), 0)
+	r.must(app(p, b, 0, 0, 1), 1)
+	clock.add(time.Minute)
+	r.refused(app(p, a, 0, 1, 1), store.CodeProducerExpired)
+	r.refused(app(p, b, 0, 1, 1), store.CodeProducerExpired)
+	r.crash()
+	r.check()
+	clock.add(-time.Minute)
+	r.open()
+	r.refused(app(p, a, 0, 1, 1), store.CodeProducerExpired)
+	r.refused(app(p, b, 0, 1, 1), store.CodeProducerExpired)
+}
+
+func TestOnlyTheNewestSnapshotsAreKept(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	p := r.topic("t", nil)
+	pid := r.pid()
+	ctx := context.Background()
+	for i := range int64(10) {
+		r.must(app(p, pid, 0, i, 1), i)
+		if _, err := r.TakeSnapshots(ctx, store.SnapshotFilter{Topic: "t"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := r.Snapshots(ctx, store.SnapshotFilter{Topic: "t"})
+	if err != nil || len(list) != 8 || list[0].Offset != 3 || list[7].Offset != 10 {
+		t.Fatalf("%d snapshots %+v, %v, want the newest eight", len(list), list, err)
+	}
+	r.crash()
+	r.check()
+}
