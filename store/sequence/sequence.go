@@ -13,7 +13,8 @@ const Max = 1<<53 - 1
 // digest like any other.
 type Digest [16]byte
 
-// Attempt is a batch that asks to be appended.
+// Attempt is a batch that asks to be appended. Nothing here checks its ranges; whoever
+// takes it from outside does, and sees to it that LastSeq is at most [Max].
 type Attempt struct {
 	Epoch   int64 // 0 … Max
 	BaseSeq int64 // sequence of the first record, 0 … Max
