@@ -37,6 +37,15 @@ func CheckSize(c Config, b *batch.Batch) *Error {
 	return nil
 }
 
+// CheckProducer holds a producer's numbers to what can be stored. The error is
+// CodeInvalidArgument.
+func CheckProducer(p *ProducerSeq, count int32) *Error {
+	if p.ID < 0 || p.Epoch < 0 || p.Epoch > sequence.Max || p.BaseSeq < 0 || p.BaseSeq > sequence.Max-int64(count)+1 {
+		return Errorf(CodeInvalidArgument, "producer id, epoch and every sequence of the batch must be from 0 to %d", int64(sequence.Max))
+	}
+	return nil
+}
+
 func tooLarge(format string, actual, limit int64) *Error {
 	return &Error{Code: CodeTooLarge, Detail: fmt.Sprintf(format, actual, limit), Limit: limit, Actual: actual}
 }

@@ -20,7 +20,8 @@ func malformed(format string, args ...any) error {
 }
 
 // Parse checks an encoded batch from an untrusted source, through and through: frame,
-// checksum, every record and every form. The Batch refers to data, which must not
+// checksum, every record and every form. It takes exactly what [Builder] can write, so
+// records that are equal have equal bytes. The Batch refers to data, which must not
 // change afterwards. Errors wrap [ErrMalformed] or [ErrChecksum].
 func Parse(data []byte) (Batch, error) {
 	forms, records, err := split(data)
@@ -42,7 +43,8 @@ func Parse(data []byte) (Batch, error) {
 		b.LargestRecord = max(b.LargestRecord, n)
 	}
 	if len(d.records) > 0 || len(d.forms) > 0 || d.run > 0 {
-		return Batch{}, malformed("%d bytes of records and %d of forms too many", len(d.records), len(d.forms))
+		return Batch{}, malformed("after the last record, %d bytes of records, %d of forms and a run of %d are left",
+			len(d.records), len(d.forms), d.run)
 	}
 	b.Digest = digest(records)
 	return b, nil
@@ -94,8 +96,13 @@ func checkText(r *Record) error {
 	if r.ValueForm == FormText && !utf8.Valid(r.Value) {
 		return malformed("the text value is not UTF-8")
 	}
-	if r.ValueForm == FormJSON && r.Value != nil && !(utf8.Valid(r.Value) && json.Valid(r.Value)) {
-		return malformed("the JSON value is not JSON")
+	if r.ValueForm == FormJSON && r.Value != nil {
+		switch {
+		case !utf8.Valid(r.Value) || !json.Valid(r.Value):
+			return malformed("the JSON value is not JSON")
+		case isNull(r.Value):
+			return malformed("the JSON value null must be a tombstone")
+		}
 	}
 	for _, h := range r.Headers {
 		if !utf8.ValidString(h.Name) || !utf8.ValidString(h.Value) {
@@ -109,8 +116,9 @@ func checkText(r *Record) error {
 type decoder struct {
 	forms   []byte
 	records []byte
-	run     uint64
+	run     uint64 // records that are left of the current run
 	form    formRun
+	begun   bool // form is that of a run
 }
 
 // next decodes one record into r. Key and value refer to the batch's bytes.
@@ -210,7 +218,10 @@ func (d *decoder) nextForm() error {
 		}
 		f.contentType = string(ct)
 	}
-	d.run, d.form = n-1, f
+	if d.begun && f == d.form {
+		return malformed("two runs in a row have the same form")
+	}
+	d.run, d.form, d.begun = n-1, f, true
 	return nil
 }
 

@@ -79,8 +79,14 @@ func (b *Builder) EncodedLen() int {
 	return HeaderLen + len(b.records) + len(b.forms) + len(b.runForm.contentType) + 2*binary.MaxVarintLen32 + 2
 }
 
-// Add appends a record. It copies what it needs of r.
+// Add appends a record. It copies what it needs of r, and takes it as it is: holding
+// it to what [Parse] accepts is up to the caller.
 func (b *Builder) Add(r *Record) {
+	if r.ValueForm == FormJSON && isNull(r.Value) {
+		tombstone := *r // or a read in JSON could not tell the two apart
+		tombstone.Value = nil
+		r = &tombstone
+	}
 	b.addForm(r)
 	var flags byte
 	if r.Key != nil {

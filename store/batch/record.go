@@ -1,5 +1,7 @@
 package batch
 
+import "bytes"
+
 // Form says how a key or value was given, so that a read can give it back that way.
 type Form uint8
 
@@ -12,7 +14,8 @@ const (
 	formCount
 )
 
-// Record is one record. A nil Value is a tombstone; an empty one is a value.
+// Record is one record. A nil Value is a tombstone, and so is the JSON value null; an
+// empty Value is a value.
 type Record struct {
 	Key       []byte // nil: no key
 	Value     []byte // nil: a tombstone
@@ -44,4 +47,10 @@ func (r *Record) PayloadBytes() int {
 		n += len(h.Name) + len(h.Value)
 	}
 	return n
+}
+
+// isNull reports whether a JSON value is null. Trim looks at the ends only, so a long
+// value costs no more than a short one.
+func isNull(value []byte) bool {
+	return string(bytes.Trim(value, " \t\r\n")) == "null"
 }

@@ -73,6 +73,9 @@ func (s *Store) admit(p *partition, a *store.Append) error {
 		return err
 	}
 	if a.Producer != nil {
+		if err := store.CheckProducer(a.Producer, a.Batch.Count); err != nil {
+			return err
+		}
 		if err := s.pids.issued(a.Producer.ID); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (r *Report) problem(format string, args ...any) {
 // progress, if not nil, is told of the bytes of batches examined and of their total. An
 // error means that the directory could not be examined.
 func Check(dir string, progress func(done, total int64)) (*Report, error) {
-	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o644, boltOptions(Options{}, true))
+	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, boltOptions(Options{}, true))
 	if err != nil {
 		return nil, openError(dir, err)
 	}
@@ -64,7 +64,7 @@ func (c *checker) run(tx *bbolt.Tx) (err error) {
 	}()
 	for _, name := range allBuckets {
 		if tx.Bucket(name) == nil {
-			return fmt.Errorf("bucket %q is missing: this is not an oncelog data file", name)
+			return fmt.Errorf("bucket %q is missing: %w", name, errForeign)
 		}
 	}
 	if err := checkFormat(tx.Bucket(bucketMeta), false); err != nil {

@@ -32,11 +32,7 @@ func (s *Store) shutdown() error {
 
 // lastWrites leaves a store that starts without any replay.
 func (s *Store) lastWrites() error {
-	parts, err := s.pick(store.SnapshotFilter{})
-	if err != nil {
-		return err
-	}
-	for _, p := range parts {
+	for _, p := range s.allPartitions() {
 		if p.snapAt == p.next.Load() && p.snapMarks == p.marks {
 			continue
 		}

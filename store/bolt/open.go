@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -53,16 +54,19 @@ func Open(dir string, o Options) (*Store, error) {
 // openFile opens or creates the bbolt file. A new file, its name in the directory
 // included, is on disk before anything is built on it.
 func openFile(dir string, o Options) (*bbolt.DB, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, fileName)
-	db, err := bbolt.Open(path, 0o644, boltOptions(o, false))
+	db, err := bbolt.Open(path, 0o600, boltOptions(o, false))
 	if err != nil {
 		return nil, openError(dir, err)
 	}
 	db.AllocSize = allocSize
 	err = db.Update(func(tx *bbolt.Tx) error {
+		if k, _ := tx.Cursor().First(); k != nil && tx.Bucket(bucketMeta) == nil {
+			return errForeign
+		}
 		for _, name := range allBuckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
@@ -86,12 +90,11 @@ func boltOptions(o Options, readOnly bool) *bbolt.Options {
 		FreelistType: bbolt.FreelistMapType,
 		// Writing the freelist costs a page or so per commit; not writing it costs a
 		// read of the whole tree at each start.
-		NoFreelistSync:  false,
-		InitialMmapSize: initialMmap,
-		ReadOnly:        readOnly,
+		NoFreelistSync: false,
+		ReadOnly:       readOnly,
 	}
-	if readOnly || math.MaxInt == math.MaxInt32 {
-		b.InitialMmapSize = 0
+	if !readOnly && math.MaxInt > math.MaxInt32 && runtime.GOOS != "windows" { // which sizes the file like the map
+		b.InitialMmapSize = int(min(initialMmap, math.MaxInt))
 	}
 	if o.MaxBytes > 0 {
 		b.MaxSize = int(o.MaxBytes + hardSlack)
@@ -106,6 +109,8 @@ func openError(dir string, err error) error {
 	return fmt.Errorf("open data directory %s: %w", dir, err)
 }
 
+var errForeign = errors.New("this is not an oncelog data file")
+
 // checkFormat compares the file's format with the program's; a new file gets it.
 func checkFormat(meta *bbolt.Bucket, create bool) error {
 	v := meta.Get(keyFormat)
@@ -113,7 +118,7 @@ func checkFormat(meta *bbolt.Bucket, create bool) error {
 	case v == nil && create:
 		return meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, format))
 	case len(v) != 8:
-		return errors.New("this is not an oncelog data file")
+		return errForeign
 	}
 	if got := binary.BigEndian.Uint64(v); got != format {
 		return fmt.Errorf("the data has format %d and this version of oncelog reads format %d; use a newer version", got, format)
@@ -174,20 +179,20 @@ func (s *Store) measure() {
 // addTopic puts a topic that is on disk into memory.
 func (s *Store) addTopic(name string, row topicRow) *topic {
 	t := &topic{name: name, id: row.ID}
-	s.setTopic(t, row)
+	s.setTopic(t, row, row.CreatedAt)
 	s.topics[name] = t
 	return t
 }
 
-// setTopic gives t the row and makes the partitions that are new in it.
-func (s *Store) setTopic(t *topic, row topicRow) {
+// setTopic gives t the row and makes the partitions that are new in it, as of now (ms).
+func (s *Store) setTopic(t *topic, row topicRow, now int64) {
 	info := &topicInfo{row: row}
 	if old := t.info.Load(); old != nil {
 		info.partitions = append(info.partitions, old.partitions...)
 	}
 	for n := len(info.partitions); n < len(row.UIDs); n++ {
 		p := newPartition(t, n, row.UIDs[n])
-		p.segments = []segment{{segmentRow: segmentRow{CreatedAt: row.CreatedAt}}}
+		p.segments = []segment{{segmentRow: segmentRow{CreatedAt: now}}}
 		p.nextExpiry.Store(sequence.Max)
 		s.byUID[p.uid] = p
 		info.partitions = append(info.partitions, p)

@@ -36,7 +36,7 @@ const (
 
 	// initialMmap is address space, not memory. Growing the map needs every reader
 	// gone and copies the open transaction's pages, so it should happen rarely.
-	initialMmap = 64 << 30
+	initialMmap int64 = 64 << 30
 	// allocSize is the step in which the file grows; each step costs an fsync.
 	allocSize = 64 << 20
 	// hardSlack is what the file may grow beyond MaxBytes, so that a full store can

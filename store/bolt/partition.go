@@ -75,7 +75,7 @@ type partition struct {
 	parked atomic.Int64
 	gaps   map[int64]struct{} // producers whose lasting gap has been logged
 
-	reaped int64 // what lies below this offset has been deleted; the upkeep goroutine's
+	reaped int64 // what lies below this offset has been deleted; guarded by Store.sweeping
 }
 
 // producer is a producer's state in a partition, with counters since start.

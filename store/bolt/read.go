@@ -177,9 +177,12 @@ func (s *Store) Headers(_ context.Context, p store.Partition, offset int64, limi
 }
 
 // Partition describes a partition.
-func (s *Store) Partition(_ context.Context, p store.Partition) (store.PartitionInfo, error) {
+func (s *Store) Partition(ctx context.Context, p store.Partition) (store.PartitionInfo, error) {
 	pt, err := s.partition(p)
 	if err != nil {
+		return store.PartitionInfo{}, err
+	}
+	if err := s.settle(ctx, pt); err != nil {
 		return store.PartitionInfo{}, err
 	}
 	return pt.describe(), nil

@@ -3,6 +3,7 @@ package bolt_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -191,6 +192,24 @@ func TestForeignFileIsRefused(t *testing.T) {
 	}
 	if _, err := bolt.Open(dir, bolt.Options{}); err == nil {
 		t.Fatal("a foreign file was opened")
+	}
+}
+
+func TestForeignDatabaseIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	db, err := bbolt.Open(filepath.Join(dir, "oncelog.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("of somebody else"))
+		return err
+	}), db.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bolt.Open(dir, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "not an oncelog data file") {
+		t.Fatalf("a bbolt file of another program: %v", err)
 	}
 }
 

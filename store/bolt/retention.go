@@ -214,6 +214,8 @@ func contextUntil(ch <-chan struct{}) (context.Context, context.CancelFunc) {
 
 // sweep does one round of upkeep.
 func (s *Store) sweep(ctx context.Context) error {
+	s.sweeping.Lock()
+	defer s.sweeping.Unlock()
 	parts, err := s.pick(store.SnapshotFilter{})
 	if err != nil {
 		return err

@@ -19,13 +19,7 @@ func (s *Store) pick(f store.SnapshotFilter) ([]*partition, error) {
 		if f.Partition != nil {
 			return nil, &store.Error{Code: store.CodeInvalidArgument, Pointer: "/partition", Detail: "a partition needs a topic"}
 		}
-		var out []*partition
-		for _, t := range s.sortedTopics() {
-			if !t.deleting.Load() {
-				out = append(out, t.info.Load().partitions...)
-			}
-		}
-		return out, nil
+		return s.allPartitions(), s.usable()
 	}
 	if f.Partition != nil {
 		p, err := s.partition(store.Partition{Topic: f.Topic, Number: *f.Partition})
@@ -36,6 +30,17 @@ func (s *Store) pick(f store.SnapshotFilter) ([]*partition, error) {
 		return nil, err
 	}
 	return t.info.Load().partitions, nil
+}
+
+// allPartitions gives every partition, by topic and number.
+func (s *Store) allPartitions() []*partition {
+	var out []*partition
+	for _, t := range s.sortedTopics() {
+		if !t.deleting.Load() {
+			out = append(out, t.info.Load().partitions...)
+		}
+	}
+	return out
 }
 
 // TakeSnapshots takes snapshots now; see [store.Snapshots].

@@ -41,6 +41,7 @@ type Store struct {
 	closing   chan struct{}
 	committer sync.WaitGroup
 	upkeep    sync.WaitGroup
+	sweeping  sync.Mutex // held during a round of upkeep
 	closeOnce sync.Once
 	closeErr  error
 
@@ -162,8 +163,21 @@ func (s *Store) judgeSpace() {
 	}
 }
 
+// usable fails once the engine is closing.
+func (s *Store) usable() error {
+	select {
+	case <-s.closing:
+		return errDraining()
+	default:
+		return nil
+	}
+}
+
 // topic looks a topic up by name.
 func (s *Store) topic(name string) (*topic, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
 	s.topicsMu.RLock()
 	t := s.topics[name]
 	s.topicsMu.RUnlock()

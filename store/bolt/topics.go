@@ -84,6 +84,9 @@ func (s *Store) Topic(_ context.Context, name string) (store.Topic, error) {
 
 // Topics lists topics by name.
 func (s *Store) Topics(_ context.Context, after string, limit int) ([]store.Topic, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
 	var out []store.Topic
 	for _, t := range s.sortedTopics() {
 		if len(out) == limit {
@@ -140,7 +143,7 @@ func (s *Store) UpdateTopic(ctx context.Context, name string, change func(store.
 			return err
 		}
 		s.topicsMu.Lock()
-		s.setTopic(t, row)
+		s.setTopic(t, row, now)
 		s.topicsMu.Unlock()
 		for _, p := range t.info.Load().partitions {
 			p.nextExpiry.Store(0) // look again: the expiry may have become shorter

@@ -94,8 +94,10 @@ var table = []struct {
 	{line: lineEpochGap, name: "a stored range of the old epoch", state: run(2, 3), attempt: try(3, 2, 2, payloadA), kind: sequence.OutOfOrder},
 
 	{line: lineNext, name: "goes on", state: run(2, 3), attempt: try(2, 6, 5, payloadA), kind: sequence.Append, expected: 6},
-	{line: lineNext, name: "the last sequence of all", state: after(try(0, sequence.Max-2, 2, payloadA)),
-		attempt: try(0, sequence.Max, 1, payloadA), kind: sequence.Append, expected: sequence.Max},
+	{
+		line: lineNext, name: "the last sequence of all", state: after(try(0, sequence.Max-2, 2, payloadA)),
+		attempt: try(0, sequence.Max, 1, payloadA), kind: sequence.Append, expected: sequence.Max,
+	},
 	{line: lineGap, name: "one ahead", state: run(2, 3), attempt: try(2, 7, 1, payloadA), kind: sequence.OutOfOrder, expected: 6},
 	{line: lineGap, name: "far ahead", state: run(2, 3), attempt: try(2, sequence.Max, 1, payloadA), kind: sequence.OutOfOrder, expected: 6},
 	{line: lineAcross, name: "across next", state: run(2, 3), attempt: try(2, 5, 2, payloadA), kind: sequence.Overlap, expected: 6},
@@ -104,10 +106,14 @@ var table = []struct {
 
 	{line: lineDuplicate, name: "newest", state: run(2, 7), attempt: try(2, 12, 2, payloadA), kind: sequence.Duplicate, original: 172},
 	{line: lineDuplicate, name: "oldest of five", state: run(2, 7), attempt: try(2, 4, 2, payloadA), kind: sequence.Duplicate, original: 124},
-	{line: lineDuplicate, name: "the zero digest is a digest", state: after(try(0, 0, 1, sequence.Digest{})),
-		attempt: try(0, 0, 1, sequence.Digest{}), kind: sequence.Duplicate, original: 100},
-	{line: lineDuplicate, name: "the last sequence of all", state: after(try(0, sequence.Max, 1, payloadA)),
-		attempt: try(0, sequence.Max, 1, payloadA), kind: sequence.Duplicate, original: 100},
+	{
+		line: lineDuplicate, name: "the zero digest is a digest", state: after(try(0, 0, 1, sequence.Digest{})),
+		attempt: try(0, 0, 1, sequence.Digest{}), kind: sequence.Duplicate, original: 100,
+	},
+	{
+		line: lineDuplicate, name: "the last sequence of all", state: after(try(0, sequence.Max, 1, payloadA)),
+		attempt: try(0, sequence.Max, 1, payloadA), kind: sequence.Duplicate, original: 100,
+	},
 	{line: lineReused, name: "newest", state: run(2, 7), attempt: try(2, 12, 2, payloadB), kind: sequence.Reused, original: 172},
 	{line: lineReused, name: "oldest of five", state: run(2, 7), attempt: try(2, 4, 2, payloadB), kind: sequence.Reused, original: 124},
 	{line: lineForgotten, name: "the sixth last", state: run(2, 7), attempt: try(2, 2, 2, payloadA), kind: sequence.Forgotten},
@@ -119,8 +125,10 @@ var table = []struct {
 	{line: lineAnythingElse, name: "end of a batch", state: run(2, 3), attempt: try(2, 3, 1, payloadA), kind: sequence.Overlap, expected: 6},
 	{line: lineAnythingElse, name: "two batches merged", state: run(2, 3), attempt: try(2, 2, 4, payloadA), kind: sequence.Overlap, expected: 6},
 	{line: lineAnythingElse, name: "shifted", state: run(2, 3), attempt: try(2, 1, 2, payloadA), kind: sequence.Overlap, expected: 6},
-	{line: lineAnythingElse, name: "the last sequence is part of a batch", state: after(try(0, sequence.Max-1, 2, payloadA)),
-		attempt: try(0, sequence.Max, 1, payloadA), kind: sequence.Overlap, expected: sequence.Max + 1},
+	{
+		line: lineAnythingElse, name: "the last sequence is part of a batch", state: after(try(0, sequence.Max-1, 2, payloadA)),
+		attempt: try(0, sequence.Max, 1, payloadA), kind: sequence.Overlap, expected: sequence.Max + 1,
+	},
 }
 
 func TestCheck(t *testing.T) {
@@ -220,6 +228,9 @@ func TestTombstone(t *testing.T) {
 // There is no sequence after the last: an epoch that has used it up can only be
 // followed by another (D7).
 func TestSequencesDoNotWrap(t *testing.T) {
+	if sequence.Max != 9007199254740991 {
+		t.Errorf("Max is %d, want the largest integer that a double holds with all below it", int64(sequence.Max))
+	}
 	s := after(try(4, sequence.Max-1, 2, payloadA))
 	if s.NextSeq() != sequence.Max+1 || s.LastSeq() != sequence.Max {
 		t.Fatalf("last %d, next %d", s.LastSeq(), s.NextSeq())
@@ -245,15 +256,19 @@ func TestSequencesDoNotWrap(t *testing.T) {
 
 // Recovery applies what the log holds, even if it does not fit (KAFKA-6003).
 func TestApplyDoesNotJudge(t *testing.T) {
-	for name, a := range map[string]sequence.Attempt{
-		"a gap":         try(2, 50, 3, payloadB),
-		"a step back":   try(2, 1, 3, payloadB),
-		"a lower epoch": try(1, 8, 3, payloadB),
+	for name, c := range map[string]struct {
+		state   sequence.State
+		attempt sequence.Attempt
+	}{
+		"a gap":                 {run(2, 4), try(2, 50, 3, payloadB)},
+		"a step back":           {run(2, 4), try(2, 1, 3, payloadB)},
+		"a lower epoch":         {run(2, 4), try(1, 8, 3, payloadB)},
+		"on behind a tombstone": {expired(run(2, 4)), try(2, 8, 3, payloadB)},
 	} {
-		s := run(2, 4)
-		s = s.Apply(a, 700, 7000)
-		if r := s.Recent(); len(r) != 1 || r[0].BaseSeq != a.BaseSeq || r[0].BaseOffset != 700 || s.Epoch() != a.Epoch {
-			t.Errorf("%s: %+v, epoch %d", name, r, s.Epoch())
+		s := c.state.Apply(c.attempt, 700, 7000)
+		r := s.Recent()
+		if len(r) != 1 || r[0].BaseSeq != c.attempt.BaseSeq || r[0].BaseOffset != 700 || s.Epoch() != c.attempt.Epoch || !s.Live() {
+			t.Errorf("%s: %+v, epoch %d, live %v", name, r, s.Epoch(), s.Live())
 		}
 	}
 }
