@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/batch"
+)
+
+const (
+	defaultReadRecords = 100
+	defaultReadBytes   = 1 << 20
+	maxWait            = 60_000 // milliseconds
+)
+
+// readRequest is a read as it was asked for.
+type readRequest struct {
+	partition store.Partition
+	from      position
+	limit     int
+	maxBytes  int
+	wait      time.Duration
+	base64    bool
+	media     string
+}
+
+// readRecords reads records.
+//
+//	@Summary		Read records
+//	@ID				readRecords
+//	@Tags			records
+//	@Description	Reads records from an offset on, as a JSON list, as NDJSON (one record a line), or as an event stream that follows the partition for ever: the id of an event is the record's offset, so that Last-Event-ID resumes behind it, and limit, maxBytes and waitMs do not apply. Each value comes back in the form it was stored in. A raw body comes back as valueText when its media type is text/*, application/json, another +json type or application/x-www-form-urlencoded, in UTF-8, and as valueBase64 otherwise.
+//	@Description	Every answer says in the headers Next-Offset, High-Watermark and Earliest-Offset what the members of the JSON list say, except the event stream.
+//	@Produce		json,application/x-ndjson,text/event-stream
+//	@Param			topic			path		string				true	"Topic"	minLength(1)	maxLength(249)	example(orders)
+//	@Param			partition		path		int					true	"Partition"	minimum(0)	maximum(1023)	example(0)
+//	@Param			offset			query		string				false	"An offset, earliest, latest, or -N for N below the end"	default(earliest)
+//	@Param			limit			query		int					false	"Most records to give"	minimum(1)	maximum(10000)	default(100)
+//	@Param			maxBytes		query		int					false	"Most bytes of keys, values and headers to give; at least one record is given"	minimum(1)	maximum(67108864)	default(1048576)
+//	@Param			waitMs			query		int					false	"How long to wait for a record at the end"	minimum(0)	maximum(60000)	default(0)
+//	@Param			values			query		string				false	"base64: every value as valueBase64"	Enums(base64)
+//	@Param			Last-Event-ID	header		int					false	"Event streams only: the offset of the last record seen; overrides offset"	minimum(0)	maximum(9007199254740991)	format(int64)
+//	@Param			If-None-Match	header		string				false	"ETag that the client has"
+//	@Success		200				{object}	openapi.RecordList	"Records"
+//	@Header			200				{string}	ETag				"Of a read that ended below the high watermark"
+//	@Header			200				{integer}	Next-Offset			"Where to go on"
+//	@Header			200				{integer}	High-Watermark		"Offset that the next record will get"
+//	@Header			200				{integer}	Earliest-Offset		"First offset that is kept"
+//	@Success		304				"Still as the client has it"
+//	@Failure	400	{object}	openapi.Problem	"malformed-request"
+//	@Failure	404	{object}	openapi.Problem	"unknown-topic, unknown-partition"
+//	@Failure	406	{object}	openapi.Problem	"not-acceptable"
+//	@Failure	410	{object}	openapi.Problem	"records-trimmed"
+//	@Failure	416	{object}	openapi.Problem	"offset-out-of-range"
+//	@Failure	500	{object}	openapi.Problem	"records-damaged"
+//	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Router			/topics/{topic}/partitions/{partition}/records [get]
+func (s *Server) readRecords(x *exchange, r *http.Request, st store.Store) error {
+	q, err := parseRead(r)
+	if err != nil {
+		return err
+	}
+	x.Header()["Vary"] = append(x.Header()["Vary"], "Accept")
+	if q.media == mediaEventStream {
+		return s.follow(x, r, st, q)
+	}
+	recs, from, err := s.fetch(r.Context(), st, q)
+	if err != nil {
+		return err
+	}
+	end, err := cutRecords(&recs, from, q)
+	if err != nil {
+		return err
+	}
+	h := x.Header()
+	h["Next-Offset"] = []string{decimal(end)}
+	h["High-Watermark"] = []string{decimal(recs.HighWatermark)}
+	h["Earliest-Offset"] = []string{decimal(recs.Earliest)}
+	if end >= recs.HighWatermark {
+		h["Cache-Control"] = noStore
+	} else {
+		// No max-age: a topic created again under the name would be answered from the
+		// cache, and only asking again shows that the tag is of another topic.
+		h["Cache-Control"] = privateImmutable
+		tag := recordsTag(recs.TopicID, q, from, end)
+		h["Etag"] = []string{tag}
+		if matchesTag(r.Header["If-None-Match"], tag) {
+			x.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	h["Content-Type"] = []string{q.media}
+	x.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	w := s.newRecordWriter(x, q)
+	if q.media == mediaJSON {
+		return w.list(&recs, from, end)
+	}
+	if err := w.records(&recs, from, end); err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+func parseRead(r *http.Request) (readRequest, error) {
+	q := parseQuery(r.URL.RawQuery)
+	req := readRequest{
+		from:     q.position(),
+		limit:    int(q.integer("limit", defaultReadRecords, 1, store.MaxReadRecords)),
+		maxBytes: int(q.integer("maxBytes", defaultReadBytes, 1, store.MaxReadBytes)),
+		wait:     time.Duration(q.integer("waitMs", 0, 0, maxWait)) * time.Millisecond,
+	}
+	if v, ok := q.text("values"); ok {
+		req.base64 = true
+		if v != "base64" {
+			q.fault("values", "must be base64")
+		}
+	}
+	var err error
+	if err = q.done(); err != nil {
+		return req, err
+	}
+	if req.media, err = readMedia(r); err != nil {
+		return req, err
+	}
+	req.partition, err = partitionParam(r)
+	return req, err
+}
+
+// fetch reads, and at the end of the partition waits for records as long as was asked.
+func (s *Server) fetch(ctx context.Context, st store.Store, q readRequest) (recs store.Records, from int64, err error) {
+	read := func(offset int64) (err error) {
+		recs, err = st.Read(ctx, store.Read{Partition: q.partition, Offset: offset, MaxRecords: q.limit, MaxBytes: q.maxBytes})
+		return err
+	}
+	from, err = q.from.resolve(ctx, st, q.partition, read)
+	if err != nil || len(recs.Batches) > 0 || q.wait == 0 {
+		return recs, from, err
+	}
+	until, done := s.untilDrain(ctx)
+	defer done()
+	until, cancel := context.WithTimeout(until, q.wait)
+	defer cancel()
+	err = st.Wait(until, q.partition, from)
+	switch {
+	case ctx.Err() != nil:
+		return recs, from, ctx.Err()
+	case until.Err() != nil && (err == nil || isContext(err)):
+		// Too late, or draining: the client gets what there is.
+	case err != nil:
+		return recs, from, err
+	}
+	return recs, from, read(from)
+}
+
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// cutRecords finds where an answer ends: behind the last record that limit and maxBytes
+// allow, of which there is at least one.
+func cutRecords(recs *store.Records, from int64, q readRequest) (end int64, err error) {
+	end = from
+	var count, bytes int
+	for i := range recs.Batches {
+		b := &recs.Batches[i]
+		rd, err := batch.NewReader(b.Bytes)
+		if err != nil {
+			return 0, err
+		}
+		var rec batch.Record
+		for offset := b.BaseOffset; ; offset++ {
+			ok, err := rd.Next(&rec)
+			if err != nil {
+				return 0, err
+			}
+			if !ok {
+				break
+			}
+			if offset < from {
+				continue
+			}
+			bytes += rec.PayloadBytes()
+			if count == q.limit || (count > 0 && bytes > q.maxBytes) {
+				return end, nil
+			}
+			count++
+			end = offset + 1
+		}
+	}
+	return end, nil
+}
+
+// recordsTag is the entity tag of a stretch of records, which never changes. What a
+// JSON list says of the partition's ends is as of when it was read.
+func recordsTag(topicID string, q readRequest, from, end int64) string {
+	form := "json"
+	if q.media == mediaNDJSON {
+		form = "ndjson"
+	}
+	if q.base64 {
+		form += "-base64"
+	}
+	return fmt.Sprintf(`"%s-%d-%d-%d-%s"`, topicID, q.partition.Number, from, end, form)
+}

@@ -1,0 +1,225 @@
+package server
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/batch"
+)
+
+// flushAt is how much of an answer is gathered before it is written.
+const flushAt = 32 << 10
+
+// recordWriter writes records in one of the forms of a read. It gathers up to flushAt
+// bytes, and a record more, whatever the length of the answer.
+type recordWriter struct {
+	x       *exchange
+	control *http.ResponseController
+	timeout time.Duration
+	media   string
+	base64  bool
+	buf     []byte
+	rec     batch.Record
+	text    textTypes
+}
+
+func (s *Server) newRecordWriter(x *exchange, q readRequest) *recordWriter {
+	return &recordWriter{
+		x: x, control: http.NewResponseController(x), timeout: s.options.WriteTimeout,
+		media: q.media, base64: q.base64,
+	}
+}
+
+// list writes an openapi.RecordList of the records from … end−1.
+func (w *recordWriter) list(recs *store.Records, from, end int64) error {
+	w.buf = append(w.buf, `{"records":[`...)
+	if err := w.records(recs, from, end); err != nil {
+		return err
+	}
+	w.buf = append(w.buf, `],"nextOffset":`...)
+	w.buf = strconv.AppendInt(w.buf, end, 10)
+	w.buf = append(w.buf, `,"highWatermark":`...)
+	w.buf = strconv.AppendInt(w.buf, recs.HighWatermark, 10)
+	w.buf = append(w.buf, `,"earliestOffset":`...)
+	w.buf = strconv.AppendInt(w.buf, recs.Earliest, 10)
+	w.buf = append(w.buf, '}', '\n')
+	return w.flush()
+}
+
+// records writes the records from … end−1.
+func (w *recordWriter) records(recs *store.Records, from, end int64) error {
+	first := true
+	for i := range recs.Batches {
+		b := &recs.Batches[i]
+		rd, err := batch.NewReader(b.Bytes)
+		if err != nil {
+			return err
+		}
+		for offset := b.BaseOffset; offset < end; offset++ {
+			ok, err := rd.Next(&w.rec)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			if offset < from {
+				continue
+			}
+			if !first && w.media == mediaJSON {
+				w.buf = append(w.buf, ',')
+			}
+			first = false
+			w.record(offset, b.AppendedAt)
+			if len(w.buf) < flushAt {
+				continue
+			}
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flush writes what has been gathered, within the write timeout.
+func (w *recordWriter) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	err := w.control.SetWriteDeadline(time.Now().Add(w.timeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return gone(err)
+	}
+	_, err = w.x.Write(w.buf)
+	w.buf = w.buf[:0]
+	return gone(err)
+}
+
+// record appends one record, framed as the media type wants it.
+func (w *recordWriter) record(offset int64, appended time.Time) {
+	if w.media == mediaEventStream {
+		w.buf = append(w.buf, "id: "...)
+		w.buf = strconv.AppendInt(w.buf, offset, 10)
+		w.buf = append(w.buf, "\ndata: "...)
+	}
+	w.object(offset, appended)
+	switch w.media {
+	case mediaEventStream:
+		w.buf = append(w.buf, '\n', '\n')
+	case mediaNDJSON:
+		w.buf = append(w.buf, '\n')
+	}
+}
+
+// object appends an openapi.Record. It is spelled out because reads are made of it.
+func (w *recordWriter) object(offset int64, appended time.Time) {
+	r := &w.rec
+	b := append(w.buf, `{"offset":`...)
+	b = strconv.AppendInt(b, offset, 10)
+	b = append(b, `,"timestamp":`...)
+	at := appended
+	if r.Timestamp != batch.NoTimestamp {
+		at = time.UnixMilli(r.Timestamp)
+	}
+	b = appendTimeOrNull(b, at)
+	switch {
+	case r.Key == nil:
+	case r.KeyForm == batch.FormText:
+		b = append(b, `,"key":`...)
+		b = appendText(b, r.Key)
+	default:
+		b = append(b, `,"keyBase64":`...)
+		b = appendBase64(b, r.Key)
+	}
+	b = w.appendValue(b)
+	if r.ValueForm == batch.FormRaw && r.ContentType != "" {
+		b = append(b, `,"contentType":`...)
+		b = appendText(b, r.ContentType)
+	}
+	b = append(b, `,"headers":[`...)
+	for i, h := range r.Headers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = appendText(b, h.Name)
+		b = append(b, `,"value":`...)
+		b = appendText(b, h.Value)
+		b = append(b, '}')
+	}
+	w.buf = append(b, ']', '}')
+}
+
+// appendValue appends the value in the form it was stored in. A JSON value keeps its
+// bytes, except that line breaks between its tokens go where a line must hold it all.
+func (w *recordWriter) appendValue(b []byte) []byte {
+	r := &w.rec
+	switch {
+	case r.Value == nil:
+		return append(b, `,"value":null`...)
+	case w.base64:
+	case r.ValueForm == batch.FormText, r.ValueForm == batch.FormRaw && w.text.is(r.ContentType) && utf8.Valid(r.Value):
+		b = append(b, `,"valueText":`...)
+		return appendText(b, r.Value)
+	case r.ValueForm == batch.FormJSON:
+		b = append(b, `,"value":`...)
+		if w.media == mediaJSON || bytes.IndexByte(r.Value, '\n') < 0 && bytes.IndexByte(r.Value, '\r') < 0 {
+			return append(b, r.Value...)
+		}
+		v := jsontext.Value(bytes.Clone(r.Value))
+		if err := v.Compact(); err != nil { // not what was checked when it came
+			return append(b, "null"...)
+		}
+		return append(b, v...)
+	}
+	b = append(b, `,"valueBase64":`...)
+	return appendBase64(b, r.Value)
+}
+
+func appendText[T ~string | ~[]byte](b []byte, text T) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // fails on bad UTF-8 only, which was refused
+	return b
+}
+
+func appendBase64(b, data []byte) []byte {
+	b = append(b, '"')
+	b = base64.StdEncoding.AppendEncode(b, data)
+	return append(b, '"')
+}
+
+// textTypes tells media types whose bodies are text. It remembers the last one, for
+// neighbours mostly share it.
+type textTypes struct {
+	last string
+	text bool
+}
+
+func (t *textTypes) is(contentType string) bool {
+	if contentType != t.last {
+		t.last, t.text = contentType, isTextType(contentType)
+	}
+	return t.text
+}
+
+func isTextType(contentType string) bool {
+	media, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return false
+	}
+	if c, ok := params["charset"]; ok && !strings.EqualFold(c, "utf-8") && !strings.EqualFold(c, "us-ascii") {
+		return false
+	}
+	return strings.HasPrefix(media, "text/") || media == mediaJSON || strings.HasSuffix(media, "+json") ||
+		media == "application/x-www-form-urlencoded"
+}
