@@ -1,0 +1,193 @@
+package memory
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+// expiresAt is when a live state expires, unless another batch comes.
+func expiresAt(state sequence.State, c store.Config) int64 {
+	return min(state.LastTimestamp()+c.ProducerExpiryMs, sequence.Max)
+}
+
+// expireIdle replaces the states whose time has come by tombstones.
+func (p *partition) expireIdle(at int64, c store.Config) {
+	for id, state := range p.producers {
+		if due := expiresAt(state, c); state.Live() && due <= at {
+			p.expire(id, due)
+		}
+	}
+}
+
+func (p *partition) expire(id, at int64) {
+	state := p.producers[id]
+	p.producers[id] = state.Expire(at)
+	p.expiries++
+}
+
+// makeRoom evicts the producers that have been quiet for longest until one more fits.
+func (p *partition) makeRoom(at int64, c store.Config) {
+	for int64(p.live()) >= c.MaxProducers {
+		quietest, lowest := int64(-1), int64(-1)
+		for id, state := range p.producers {
+			if state.Live() && (lowest < 0 || state.LastOffset() < lowest) {
+				quietest, lowest = id, state.LastOffset()
+			}
+		}
+		p.expire(quietest, at)
+	}
+}
+
+// live counts the producers that are no tombstones.
+func (p *partition) live() int {
+	n := 0
+	for _, state := range p.producers {
+		if state.Live() {
+			n++
+		}
+	}
+	return n
+}
+
+// states lists the live ones among the states of p by producer id.
+func (p *partition) states(of map[int64]sequence.State, c store.Config) []store.ProducerState {
+	var out []store.ProducerState
+	for _, id := range slices.Sorted(maps.Keys(of)) {
+		if state := of[id]; state.Live() {
+			ps := store.ProducerState{Partition: p.name, ID: id, State: state, ExpiresAt: fromMillis(expiresAt(state, c))}
+			if counters := p.counters[id]; counters != nil { // none since a restart
+				ps.Counters = *counters
+			}
+			out = append(out, ps)
+		}
+	}
+	return out
+}
+
+// liveStates lists the producers of a partition as of now.
+func (s *Store) liveStates(t *topic, p *partition) []store.ProducerState {
+	p.expireIdle(s.clock, t.Config)
+	return p.states(p.producers, t.Config)
+}
+
+// Producers sums up each producer over the partitions that know it.
+func (s *Store) Producers(ctx context.Context, after int64, limit int) ([]store.ProducerSummary, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	sums := map[int64]store.ProducerSummary{}
+	for _, t := range s.topics {
+		for _, p := range t.partitions {
+			for _, state := range s.liveStates(t, p) {
+				sums[state.ID] = plus(sums[state.ID], state)
+			}
+		}
+	}
+	var out []store.ProducerSummary
+	for _, id := range slices.Sorted(maps.Keys(sums)) {
+		if id > after && len(out) < limit {
+			out = append(out, sums[id])
+		}
+	}
+	return out, nil
+}
+
+// plus adds one partition's state to the summary of its producer.
+func plus(sum store.ProducerSummary, state store.ProducerState) store.ProducerSummary {
+	sum.ID = state.ID
+	sum.Epoch = max(sum.Epoch, state.State.Epoch())
+	sum.Partitions++
+	if at := fromMillis(state.State.LastTimestamp()); at.After(sum.LastTimestamp) {
+		sum.LastTimestamp = at
+	}
+	if state.ExpiresAt.After(sum.ExpiresAt) {
+		sum.ExpiresAt = state.ExpiresAt
+	}
+	sum.Counters = sum.Counters.Add(state.Counters)
+	return sum
+}
+
+// Producer lists what each partition knows of one producer.
+func (s *Store) Producer(ctx context.Context, id int64) ([]store.ProducerState, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if id < 0 || id >= s.nextPID {
+		return nil, unissued(id)
+	}
+	var out []store.ProducerState
+	for _, t := range s.byName() {
+		for _, p := range t.partitions {
+			for _, state := range s.liveStates(t, p) {
+				if state.ID == id {
+					out = append(out, state)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// PartitionProducers lists the producers that a partition knows.
+func (s *Store) PartitionProducers(ctx context.Context, name store.Partition, after int64, limit int) ([]store.ProducerState, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	t, p, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.ProducerState
+	for _, state := range s.liveStates(t, p) {
+		if state.ID > after && len(out) < limit {
+			out = append(out, state)
+		}
+	}
+	return out, nil
+}
+
+// PartitionProducer gives what a partition knows of one producer.
+func (s *Store) PartitionProducer(ctx context.Context, name store.Partition, id int64) (store.ProducerState, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.ProducerState{}, err
+	}
+	defer s.leave()
+	t, p, err := s.find(name)
+	if err != nil {
+		return store.ProducerState{}, err
+	}
+	return s.liveState(t, p, id)
+}
+
+func (s *Store) liveState(t *topic, p *partition, id int64) (store.ProducerState, error) {
+	for _, state := range s.liveStates(t, p) {
+		if state.ID == id {
+			return state, nil
+		}
+	}
+	return store.ProducerState{}, store.Errorf(store.CodeUnknownProducerID, "producer %d has no state in partition %d of %q", id, p.name.Number, t.Name)
+}
+
+// ExpireProducer makes a tombstone of a live producer.
+func (s *Store) ExpireProducer(ctx context.Context, name store.Partition, id int64) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	t, p, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if _, err := s.liveState(t, p, id); err != nil {
+		return err
+	}
+	p.expire(id, s.clock)
+	return nil
+}

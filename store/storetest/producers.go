@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/sequence"
+)
+
+func testProducers(t *testing.T, f Factory) {
+	t.Run("ids", func(t *testing.T) { producerIDs(newEnv(t, f)) })
+	t.Run("list", func(t *testing.T) { producerLists(newEnv(t, f)) })
+	t.Run("summary", func(t *testing.T) { producerSummary(newEnv(t, f)) })
+	t.Run("unknown", func(t *testing.T) { producerUnknown(newEnv(t, f)) })
+	t.Run("counters", func(t *testing.T) { producerCounters(newEnv(t, f)) })
+}
+
+func unixMilli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+func producerIDs(e *env) {
+	last := int64(-1)
+	for range 2*store.ProducerBlockSize + 1 {
+		p, err := e.AllocateProducer(e.ctx)
+		if err != nil || p.ID <= last || p.Epoch != 0 {
+			e.t.Fatalf("id %+v after %d, %v", p, last, err)
+		}
+		last = p.ID
+	}
+}
+
+// producerLists: paging by id, live producers only, per partition and over all.
+func producerLists(e *env) {
+	p, q := e.topic(), e.topic()
+	var pids []int64
+	for i := range int64(7) {
+		pids = append(pids, e.pid())
+		e.stored(seq(p, pids[i], 0, 0, 1), i)
+	}
+	e.stored(seq(q, pids[2], 0, 0, 1), 0)
+	e.expire(p, pids[3])
+	pids = append(pids[:3], pids[4:]...)
+	for limit := 1; limit <= 7; limit++ {
+		var here, everywhere []int64
+		for after := int64(-1); ; {
+			page, err := e.PartitionProducers(e.ctx, p, after, limit)
+			if err != nil || len(page) > limit {
+				e.t.Fatalf("page of %d after %d: %+v, %v", limit, after, page, err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, s := range page {
+				here = append(here, s.ID)
+				if got := e.state(p, s.ID); got.State != s.State || got.Partition != p || !sameTime(got.ExpiresAt, s.ExpiresAt) {
+					e.t.Errorf("listed as %+v, alone %+v", s, got)
+				}
+			}
+			after = page[len(page)-1].ID
+		}
+		for after := int64(-1); ; {
+			page, err := e.Producers(e.ctx, after, limit)
+			if err != nil || len(page) > limit {
+				e.t.Fatalf("page of %d after %d: %+v, %v", limit, after, page, err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, s := range page {
+				everywhere = append(everywhere, s.ID)
+			}
+			after = page[len(page)-1].ID
+		}
+		if !sameIDs(here, pids) || !sameIDs(everywhere, pids) {
+			e.t.Errorf("by pages of %d: %v and %v, want %v", limit, here, everywhere, pids)
+		}
+	}
+}
+
+func sameIDs(a, b []int64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// producerSummary: one producer over the partitions that know it.
+func producerSummary(e *env) {
+	e.named("b", 2)
+	p, q := store.Partition{Topic: "b"}, store.Partition{Topic: "b", Number: 1}
+	r := e.named("a", 1, func(c *store.Config) { c.ProducerExpiryMs = 24 * 60 * 60 * 1000 })
+	pid := e.pid()
+	e.stored(seq(q, pid, 7, 0, 1), 0)
+	e.clock.Add(time.Minute)
+	last := e.stored(seq(p, pid, 2, 0, 2), 0)
+	e.duplicate(seq(p, pid, 2, 0, 2), 0)
+	e.clock.Add(-time.Second)
+	e.stored(seq(r, pid, 0, 0, 3), 0)
+
+	states, err := e.Producer(e.ctx, pid)
+	if err != nil || len(states) != 3 || states[0].Partition != r || states[1].Partition != p || states[2].Partition != q {
+		e.t.Fatalf("producer: %+v, %v", states, err)
+	}
+	for _, s := range states {
+		if want := e.state(s.Partition, pid); s.State != want.State || s.ID != pid {
+			e.t.Errorf("state %+v, want %+v", s, want)
+		}
+	}
+	all, err := e.Producers(e.ctx, -1, 10)
+	if err != nil || len(all) != 1 {
+		e.t.Fatalf("producers: %+v, %v", all, err)
+	}
+	s := all[0]
+	if s.ID != pid || s.Epoch != 7 || s.Partitions != 3 || s.Counters.Accepted != 3 || s.Counters.Duplicate != 1 {
+		e.t.Errorf("summary %+v", s)
+	}
+	if s.LastTimestamp.Before(last.AppendedAt) || !sameTime(s.ExpiresAt, last.AppendedAt.Add(7*24*time.Hour)) {
+		e.t.Errorf("last at %v, expires at %v; the last batch came at %v", s.LastTimestamp, s.ExpiresAt, last.AppendedAt)
+	}
+	e.expire(q, pid)
+	if all, err := e.Producers(e.ctx, -1, 10); err != nil || len(all) != 1 || all[0].Partitions != 2 || all[0].Epoch != 2 {
+		e.t.Errorf("after an expiry: %+v, %v", all, err)
+	}
+}
+
+func producerUnknown(e *env) {
+	p := e.topic()
+	const never = sequence.Max
+	e.refused(seq(p, never, 0, 0, 1), store.CodeUnknownProducerID)
+	_, err := e.Producer(e.ctx, never)
+	e.coded("producer", err, store.CodeUnknownProducerID)
+	_, err = e.PartitionProducer(e.ctx, p, never)
+	e.coded("state", err, store.CodeUnknownProducerID)
+	e.coded("expire", e.ExpireProducer(e.ctx, p, never), store.CodeUnknownProducerID)
+
+	pid := e.pid() // issued, but not used here
+	if states, err := e.Producer(e.ctx, pid); err != nil || len(states) != 0 {
+		e.t.Errorf("an unused producer: %+v, %v", states, err)
+	}
+	_, err = e.PartitionProducer(e.ctx, p, pid)
+	e.coded("state", err, store.CodeUnknownProducerID)
+	e.coded("expire", e.ExpireProducer(e.ctx, p, pid), store.CodeUnknownProducerID)
+	e.stored(seq(p, pid, 0, 0, 1), 0)
+}
+
+func producerCounters(e *env) {
+	p := e.topic()
+	pid := e.pid()
+	e.stored(seq(p, pid, 1, 0, 2), 0)
+	e.stored(seq(p, pid, 1, 2, 2), 2)
+	e.duplicate(seq(p, pid, 1, 0, 2), 0)
+	e.duplicate(seq(p, pid, 1, 2, 2), 2)
+	e.duplicate(seq(p, pid, 1, 2, 2), 2)
+	for range 4 {
+		e.refused(seq(p, pid, 1, 9, 1), store.CodeOutOfOrderSequence)
+	}
+	for range 5 {
+		e.refused(seq(p, pid, 0, 4, 1), store.CodeProducerFenced)
+	}
+	for range 6 {
+		e.reused(seqOf(p, pid, 1, 0, Batch("other", 2)), 0)
+	}
+	e.overlap(seq(p, pid, 1, 0, 4), 4)
+	want := store.Counters{Accepted: 2, Duplicate: 3, OutOfOrder: 4, Fenced: 5, Reused: 6}
+	if got := e.state(p, pid).Counters; got != want {
+		e.t.Errorf("counters %+v, want %+v", got, want)
+	}
+}
