@@ -1,0 +1,23 @@
+package producer
+
+import (
+	"context"
+
+	"github.com/oncelog/oncelog/openapi"
+)
+
+// Limits are what the server allows.
+func (c *Client) Limits(ctx context.Context) (openapi.Limits, error) {
+	return get[openapi.Limits](ctx, c, path("limits"), nil)
+}
+
+// Version says what is running.
+func (c *Client) Version(ctx context.Context) (openapi.Version, error) {
+	return get[openapi.Version](ctx, c, path("version"), nil)
+}
+
+// Ready returns nil while the server takes writes, else why it does not.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := get[openapi.Health](ctx, c, path("readyz"), nil)
+	return err
+}
