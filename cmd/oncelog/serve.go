@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/oncelog/oncelog/server"
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/bolt"
+)
+
+// serveCmd runs the server.
+type serveCmd struct {
+	Data       string `default:"./oncelog-data" placeholder:"DIR" help:"Directory of the store; made when there is none. Default ${default}."`
+	Listen     string `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to listen on; port 0 picks a free one. Default ${default}."`
+	ListenFile string `placeholder:"FILE" help:"Write the server's URL to this file once it listens."`
+
+	ReorderWait      time.Duration `default:"100ms" help:"How long a batch that is ahead of its predecessors waits for them; 0s refuses it at once."`
+	MaxBodyBytes     byteSize      `default:"16MiB" placeholder:"BYTES" help:"Largest request body after decompression. Default ${default}."`
+	AutoCreateTopics int           `default:"0" placeholder:"N" help:"Create a topic that does not exist, with N partitions, on the first append to it. 0: do not."`
+	CORSOrigin       []string      `name:"cors-origin" placeholder:"ORIGIN" help:"Web origin whose pages may use the API, or *. May be repeated."`
+
+	MaxStoreBytes     byteSize      `default:"0" placeholder:"BYTES" help:"Refuse appends once the store holds so much. 0: no bound."`
+	DiskReserve       byteSize      `default:"64MiB" placeholder:"BYTES" help:"Refuse appends when less is free on the disk. Default ${default}."`
+	RetentionInterval time.Duration `default:"1s" help:"How often retention and the expiry of producers are looked after."`
+	QueueLength       int           `default:"4096" placeholder:"N" help:"Most appends that wait to be written; more are refused as overloaded. Default ${default}."`
+	QueueBytes        byteSize      `default:"256MiB" placeholder:"BYTES" help:"Most bytes of them. Default ${default}."`
+
+	DrainTimeout time.Duration `default:"30s" help:"How long to finish what is in flight when asked to stop."`
+	LogLevel     slog.Level    `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error. Default ${default}."`
+	LogFormat    string        `default:"auto" enum:"auto,json,text" placeholder:"FORMAT" help:"json or text. Default: text on a terminal, else json."`
+}
+
+// Validate refuses values that kong cannot know to be wrong.
+func (c *serveCmd) Validate() error {
+	switch {
+	case c.Data == "":
+		return errors.New("--data is empty")
+	case c.ReorderWait < 0:
+		return errors.New("--reorder-wait is negative")
+	case c.MaxBodyBytes < 1:
+		return errors.New("--max-body-bytes must be at least 1")
+	case c.AutoCreateTopics < 0 || c.AutoCreateTopics > store.MaxPartitions:
+		return fmt.Errorf("--auto-create-topics must be from 0 to %d", store.MaxPartitions)
+	case c.RetentionInterval <= 0:
+		return errors.New("--retention-interval must be above 0s")
+	case c.QueueLength < 1 || c.QueueBytes < 1:
+		return errors.New("--queue-length and --queue-bytes must be at least 1")
+	case c.DrainTimeout <= 0:
+		return errors.New("--drain-timeout must be above 0s")
+	}
+	return nil
+}
+
+// Run serves until ctx ends, and then stops in an order that loses nothing that was
+// accepted. It listens before it opens the store, so that whoever asks meanwhile gets
+// a proper not-ready and not a refused connection.
+func (c *serveCmd) Run(ctx context.Context, std *stdio) error {
+	log := newLogger(std, c.LogLevel, c.LogFormat)
+	log.DebugContext(ctx, "configuration", slog.Any("flags", c))
+	handler, err := server.New(c.serverOptions(log))
+	if err != nil {
+		return &usageError{err: err}
+	}
+	l, err := listen(ctx, c.Listen, c.ListenFile, log)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	web := newHTTPServer(handler, log)
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(l) }()
+
+	st, err := c.openStore(ctx, log)
+	if err != nil {
+		return errors.Join(err, web.Close())
+	}
+	handler.Serve(st)
+	log.InfoContext(ctx, "ready", slog.String("address", l.url()))
+	select {
+	case err = <-failed:
+		log.ErrorContext(ctx, "the listener failed", slog.Any("error", err))
+	case <-ctx.Done():
+		log.InfoContext(ctx, "stopping", slog.Duration("drain.timeout", c.DrainTimeout))
+	}
+	return errors.Join(err, c.stop(context.WithoutCancel(ctx), log, handler, web, st))
+}
+
+// stop ends the service: no new connections and appends, then answers for what is in
+// flight, then a snapshot of every partition.
+func (c *serveCmd) stop(ctx context.Context, log *slog.Logger, handler *server.Server, web *http.Server, st *bolt.Store) error {
+	start := time.Now()
+	handler.Drain()
+	drain, cancel := context.WithTimeout(ctx, c.DrainTimeout)
+	defer cancel()
+	if err := web.Shutdown(drain); err != nil {
+		log.WarnContext(ctx, "requests were cut off", slog.Any("error", errors.Join(err, web.Close())))
+	}
+	if err := st.Close(); err != nil {
+		return fmt.Errorf("close the store: %w", err)
+	}
+	log.InfoContext(ctx, "stopped", slog.Duration("duration", time.Since(start)))
+	return nil
+}
+
+// openStore opens the store. Opening cannot be interrupted; when ctx ends, the store is
+// closed right after it.
+func (c *serveCmd) openStore(ctx context.Context, log *slog.Logger) (*bolt.Store, error) {
+	reserve := int64(c.DiskReserve)
+	if reserve == 0 {
+		reserve = -1 // to bolt, 0 means its default
+	}
+	log.InfoContext(ctx, "opening the store", slog.String("data", c.Data))
+	st, err := bolt.Open(c.Data, bolt.Options{ //nolint:contextcheck // the store outlives ctx: Close ends it
+		Logger:            log,
+		ReorderWait:       c.ReorderWait,
+		MaxBytes:          int64(c.MaxStoreBytes),
+		DiskReserve:       reserve,
+		RetentionInterval: c.RetentionInterval,
+		QueueLength:       c.QueueLength,
+		QueueBytes:        int64(c.QueueBytes),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the store in %s: %w", c.Data, err)
+	}
+	return st, nil
+}
+
+func (c *serveCmd) serverOptions(log *slog.Logger) server.Options {
+	b := readBuild()
+	return server.Options{
+		Logger:           log,
+		Version:          b.version,
+		Revision:         b.revision,
+		MaxBodyBytes:     int64(c.MaxBodyBytes),
+		ReorderWait:      c.ReorderWait,
+		AutoCreateTopics: c.AutoCreateTopics,
+		CORSOrigins:      c.CORSOrigin,
+	}
+}
+
+// newHTTPServer takes HTTP/1.1 and HTTP/2 with prior knowledge on one port. There is no
+// timeout on whole requests: long polls and streams take as long as they take, and the
+// handlers set deadlines of their own.
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           h,
+		Protocols:         protocols,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		// Far above the bound that the handler answers with a problem.
+		MaxHeaderBytes: 512 << 10,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// newLogger logs to standard error: as text for people, as JSON for programs.
+func newLogger(std *stdio, level slog.Level, format string) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if format == "text" || format == "auto" && isTerminal(std.err) {
+		return slog.New(slog.NewTextHandler(std.err, o))
+	}
+	return slog.New(slog.NewJSONHandler(std.err, o))
+}
