@@ -82,18 +82,18 @@ func replaceBase(tx *bbolt.Tx, uid uint64, floor int64, row snapshotRow, b []byt
 
 // deleteBelow deletes a partition's keys below an offset, a slice per transaction.
 func (s *Store) deleteBelow(ctx context.Context, bucket []byte, uid uint64, offset int64) error {
-	for more := true; more; {
-		err := s.control(ctx, func() error {
-			return s.update(func(tx *bbolt.Tx) (err error) {
+	for {
+		more, err := ask(ctx, s, func() (more bool, err error) {
+			err = s.update(func(tx *bbolt.Tx) (err error) {
 				more, err = deleteSlice(tx.Bucket(bucket), uid, offset)
 				return err
 			})
+			return more, err
 		})
-		if err != nil {
+		if err != nil || !more {
 			return err
 		}
 	}
-	return nil
 }
 
 // deleteSlice deletes some of a partition's keys below an offset and reports whether

@@ -57,16 +57,15 @@ func (s *Store) Roll(ctx context.Context, p store.Partition) (store.PartitionInf
 	if err != nil {
 		return store.PartitionInfo{}, err
 	}
-	var out store.PartitionInfo
-	err = s.control(ctx, func() error {
+	return ask(ctx, s, func() (store.PartitionInfo, error) {
 		if pt.dead.Load() {
-			return unknownTopic(p.Topic)
+			return store.PartitionInfo{}, unknownTopic(p.Topic)
 		}
-		err := s.roll(pt)
-		out = pt.describe()
-		return err
+		if err := s.roll(pt); err != nil {
+			return store.PartitionInfo{}, err
+		}
+		return pt.describe(), nil
 	})
-	return out, err
 }
 
 // Trim removes the records below an offset; see [store.Partitions].
@@ -75,25 +74,22 @@ func (s *Store) Trim(ctx context.Context, p store.Partition, before int64) (int6
 	if err != nil {
 		return 0, err
 	}
-	var earliest int64
-	err = s.control(ctx, func() error {
+	return ask(ctx, s, func() (int64, error) {
 		if pt.dead.Load() {
-			return unknownTopic(p.Topic)
+			return 0, unknownTopic(p.Topic)
 		}
 		if b := pt.bounds(); before > b.HighWatermark {
-			return outOfRange(b, before)
+			return 0, outOfRange(b, before)
 		}
 		if before > pt.active().base && before == pt.next.Load() {
 			// Everything goes: close the segment, so that it can be deleted.
 			if err := s.roll(pt); err != nil {
-				return err
+				return 0, err
 			}
 		}
 		err := s.trim(pt, before)
-		earliest = pt.earliest.Load()
-		return err
+		return pt.earliest.Load(), err
 	})
-	return earliest, err
 }
 
 // trim moves the start of a partition up to an offset and drops the segments that lie

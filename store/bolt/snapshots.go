@@ -51,17 +51,16 @@ func (s *Store) TakeSnapshots(ctx context.Context, f store.SnapshotFilter) ([]st
 	}
 	var out []store.Snapshot
 	for _, p := range parts {
-		err := s.control(ctx, func() error {
+		snap, err := ask(ctx, s, func() (store.Snapshot, error) {
 			if p.dead.Load() {
-				return unknownTopic(p.name.Topic)
+				return store.Snapshot{}, unknownTopic(p.name.Topic)
 			}
-			snap, err := s.takeSnapshot(p, store.SnapshotRequest)
-			out = append(out, snap)
-			return err
+			return s.takeSnapshot(p, store.SnapshotRequest)
 		})
 		if err != nil {
 			return nil, err
 		}
+		out = append(out, snap)
 	}
 	return out, nil
 }

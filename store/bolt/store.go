@@ -96,25 +96,45 @@ func (s *Store) writable() error {
 	return nil
 }
 
-// control runs fn on the committer, between two groups of appends, and returns what it
-// returns. It does not wait when ctx ends, but fn may still run.
+// control is ask for a function that has nothing to say but an error.
 func (s *Store) control(ctx context.Context, fn func() error) error {
-	done := make(chan error, 1)
+	_, err := ask(ctx, s, func() (struct{}, error) { return struct{}{}, fn() })
+	return err
+}
+
+// ask runs fn on the committer, between two groups of appends, and returns what it
+// returns. It does not wait when ctx ends, but fn may still run then: it must not write
+// to variables of its caller.
+func ask[T any](ctx context.Context, s *Store, fn func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	run := func() {
+		value, err := fn()
+		done <- outcome{value, err}
+	}
+	if err := s.enqueueControl(ctx, run); err != nil {
+		return outcome{}.value, err
+	}
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		return outcome{}.value, ctx.Err()
+	}
+}
+
+func (s *Store) enqueueControl(ctx context.Context, run func()) error {
 	s.gate.RLock()
+	defer s.gate.RUnlock()
 	if s.closed {
-		s.gate.RUnlock()
 		return errDraining()
 	}
 	select {
-	case s.controls <- func() { done <- fn() }:
-		s.gate.RUnlock()
-	case <-ctx.Done():
-		s.gate.RUnlock()
-		return ctx.Err()
-	}
-	select {
-	case err := <-done:
-		return err
+	case s.controls <- run:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -24,24 +24,21 @@ func (s *Store) CreateTopic(ctx context.Context, name string, partitions int, c 
 	if err := store.CheckTopic(partitions, c); err != nil {
 		return store.Topic{}, err
 	}
-	var out store.Topic
-	err := s.control(ctx, func() error {
+	return ask(ctx, s, func() (store.Topic, error) {
 		if t := s.topics[name]; t != nil {
 			if t.deleting.Load() {
-				return errDeleting(name)
+				return store.Topic{}, errDeleting(name)
 			}
-			return store.Errorf(store.CodeTopicExists, "topic %q exists already", name)
+			return store.Topic{}, store.Errorf(store.CodeTopicExists, "topic %q exists already", name)
 		}
 		row := topicRow{ID: newTopicID(), Config: c, Version: 1, CreatedAt: s.clock.millis()}
 		if err := s.update(func(tx *bbolt.Tx) error { return putTopic(tx, name, &row, partitions, row.CreatedAt) }); err != nil {
-			return err
+			return store.Topic{}, err
 		}
 		s.topicsMu.Lock()
-		out = s.addTopic(name, row).public()
-		s.topicsMu.Unlock()
-		return nil
+		defer s.topicsMu.Unlock()
+		return s.addTopic(name, row).public(), nil
 	})
-	return out, err
 }
 
 func newTopicID() string {
@@ -112,46 +109,44 @@ func (s *Store) sortedTopics() []*topic {
 
 // UpdateTopic changes partitions and config; see [store.Topics].
 func (s *Store) UpdateTopic(ctx context.Context, name string, change func(store.Topic) (store.Topic, error)) (store.Topic, error) {
-	var out store.Topic
-	err := s.control(ctx, func() error {
-		t, err := s.topic(name)
-		if err != nil {
-			return err
+	return ask(ctx, s, func() (store.Topic, error) { return s.updateTopic(name, change) })
+}
+
+func (s *Store) updateTopic(name string, change func(store.Topic) (store.Topic, error)) (store.Topic, error) {
+	t, err := s.topic(name)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	old := t.public()
+	want, err := change(old)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	if err := store.CheckTopic(want.Partitions, want.Config); err != nil {
+		return store.Topic{}, err
+	}
+	if want.Partitions < old.Partitions {
+		return store.Topic{}, &store.Error{
+			Code: store.CodeInvalidArgument, Pointer: "/partitions",
+			Detail: "the number of partitions can only grow",
 		}
-		old := t.public()
-		want, err := change(old)
-		if err != nil {
-			return err
-		}
-		if err := store.CheckTopic(want.Partitions, want.Config); err != nil {
-			return err
-		}
-		if want.Partitions < old.Partitions {
-			return &store.Error{
-				Code: store.CodeInvalidArgument, Pointer: "/partitions",
-				Detail: "the number of partitions can only grow",
-			}
-		}
-		if want.Partitions == old.Partitions && want.Config == old.Config {
-			out = old
-			return nil
-		}
-		row := t.info.Load().row
-		row.UIDs, row.Config, row.Version = slices.Clone(row.UIDs), want.Config, row.Version+1
-		now := s.clock.millis()
-		if err := s.update(func(tx *bbolt.Tx) error { return putTopic(tx, name, &row, want.Partitions, now) }); err != nil {
-			return err
-		}
-		s.topicsMu.Lock()
-		s.setTopic(t, row, now)
-		s.topicsMu.Unlock()
-		for _, p := range t.info.Load().partitions {
-			p.nextExpiry.Store(0) // look again: the expiry may have become shorter
-		}
-		out = t.public()
-		return nil
-	})
-	return out, err
+	}
+	if want.Partitions == old.Partitions && want.Config == old.Config {
+		return old, nil
+	}
+	row := t.info.Load().row
+	row.UIDs, row.Config, row.Version = slices.Clone(row.UIDs), want.Config, row.Version+1
+	now := s.clock.millis()
+	if err := s.update(func(tx *bbolt.Tx) error { return putTopic(tx, name, &row, want.Partitions, now) }); err != nil {
+		return store.Topic{}, err
+	}
+	s.topicsMu.Lock()
+	s.setTopic(t, row, now)
+	s.topicsMu.Unlock()
+	for _, p := range t.info.Load().partitions {
+		p.nextExpiry.Store(0) // look again: the expiry may have become shorter
+	}
+	return t.public(), nil
 }
 
 // DeleteTopic removes a topic; see [store.Topics]. Its rows go at once, what lies in
