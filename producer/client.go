@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -133,7 +134,7 @@ func (c *Client) do(ctx context.Context, r call, out any) (answer, error) {
 	if err != nil {
 		return answer{}, lost(ctx, r, id, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing depends on it
+	defer resp.Body.Close()
 	if got := resp.Header.Get("X-Request-Id"); got != "" {
 		id = got
 	}
@@ -159,13 +160,9 @@ func (c *Client) request(ctx context.Context, r call, id string) (*http.Request,
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range c.header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, c.header)
 	req.Header.Set("Accept", "application/json, application/problem+json")
-	for k, v := range r.header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, r.header)
 	if r.media != "" {
 		req.Header.Set("Content-Type", r.media)
 	}

@@ -49,6 +49,7 @@ func newClient(t testing.TB, url string, opts ...producer.ClientOption) *produce
 }
 
 func ok[T any](t testing.TB) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

@@ -32,19 +32,23 @@ func Example() {
 
 	p, err := producer.New(url)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	if _, _, err := p.Client().PutTopic(ctx, "orders", openapi.PutTopicRequest{}); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	f := p.Send(ctx, producer.Record{Topic: "orders", Key: []byte("order-17"), Value: []byte("paid")})
 	ack, err := f.Wait(ctx)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println(ack.Topic, ack.Partition, ack.Offset, ack.Duplicate)
 	if err := p.Close(ctx); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	// Output: orders 0 0 false
 }
@@ -55,10 +59,12 @@ func ExampleProducer_SendFunc() {
 	ctx := context.Background()
 	p, err := producer.New(url, producer.WithLinger(20*time.Millisecond))
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	if _, _, err := p.Client().PutTopic(ctx, "orders", openapi.PutTopicRequest{}); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	for _, v := range []string{"new", "paid", "sent"} {
 		p.SendFunc(ctx, producer.Record{Topic: "orders", Value: []byte(v)}, func(a producer.Ack, err error) {
@@ -66,7 +72,8 @@ func ExampleProducer_SendFunc() {
 		})
 	}
 	if err := p.Close(ctx); err != nil { // flushes
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	// Output:
 	// new 0 <nil>
@@ -81,7 +88,8 @@ func ExampleError() {
 	ctx := context.Background()
 	p, err := producer.New(url)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	_, err = p.Send(ctx, producer.Record{Topic: "nothing", Value: []byte("v")}).Wait(ctx)
 	switch {
@@ -91,7 +99,8 @@ func ExampleError() {
 		fmt.Println("it may be stored")
 	}
 	if err := p.Close(ctx); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	// Output: no such topic, outcome not-applied
 }
@@ -103,15 +112,18 @@ func ExampleClient_Append() {
 	ctx := context.Background()
 	c, err := producer.NewClient(url)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer c.CloseIdleConnections()
 	if _, err := c.CreateTopic(ctx, openapi.CreateTopicRequest{Name: "orders"}); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	id, err := c.AllocateProducer(ctx)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	r := openapi.AppendRequest{
 		PID: &id.PID, Epoch: &id.Epoch, BaseSeq: new(int64(0)),
@@ -120,7 +132,8 @@ func ExampleClient_Append() {
 	for range 2 {
 		a, err := c.Append(ctx, "orders", 0, r)
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println(*a.BaseOffset, a.Duplicate)
 	}
@@ -135,19 +148,23 @@ func ExampleClient_Follow() {
 	ctx := context.Background()
 	c, err := producer.NewClient(url)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer c.CloseIdleConnections()
 	if _, err := c.CreateTopic(ctx, openapi.CreateTopicRequest{Name: "orders"}); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	records := []openapi.AppendRecord{{ValueText: new("new")}, {ValueText: new("paid")}}
 	if _, err := c.Append(ctx, "orders", 0, openapi.AppendRequest{Records: records}); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	for r, err := range c.Follow(ctx, "orders", 0, producer.Read{Offset: producer.Earliest}) {
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println(r.Offset, *r.ValueText)
 		if r.Offset == 1 {

@@ -166,7 +166,6 @@ func (n *network) arrive(r *http.Request, body []byte) *http.Response {
 	n.mu.Lock()
 	h := n.handler
 	n.mu.Unlock()
-	//nolint:noctx // the server must not see the producer go
 	in := httptest.NewRequest(r.Method, r.URL.RequestURI(), bytes.NewReader(body))
 	in.Header = r.Header.Clone()
 	out := httptest.NewRecorder()

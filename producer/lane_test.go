@@ -329,14 +329,14 @@ func TestNeverReached(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	want := map[Code]verdict{
-		CodeOutOfOrderSequence: ahead, CodeTooLarge: splittable, CodeProducerExpired: expired,
-		CodeUnknownProducerID: neverIssued, CodeSequenceReused: collided, CodeSequenceOverlap: collided,
-		CodeProducerFenced: fatal, CodeUnauthenticated: fatal, CodeProducersExhausted: fatal,
-		CodeTopicDeleting: later,
+	want := map[string]verdict{
+		"out-of-order-sequence": ahead, "too-large": splittable, "producer-expired": expired,
+		"unknown-producer-id": neverIssued, "sequence-reused": collided, "sequence-overlap": collided,
+		"producer-fenced": fatal, "unauthenticated": fatal, "producers-exhausted": fatal,
+		"topic-deleting": later,
 	}
 	for _, p := range openapi.ProblemTypes() {
-		v, ok := want[Code(p.Code)]
+		v, ok := want[p.Code]
 		switch {
 		case ok:
 		case p.Status >= 500 || p.Status == 429 || p.Outcome != openapi.NotApplied:

@@ -73,6 +73,22 @@ func TestAtLeastOnceGivesUp(t *testing.T) {
 	})
 }
 
+// A refusal does not tell what an earlier request has done.
+func TestAtLeastOnceRefusedAfterALostAnswer(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.decide(func(r request) fate {
+			if r.Op == "append" && r.Try == 1 {
+				return fate{loseAnswer: true}
+			}
+			return fate{code: producer.CodeForbidden}
+		})
+		p := w.producer(producer.WithDelivery(producer.AtLeastOnce))
+		wantFailure(t, sendAll(p, 0, 1)[0], producer.CodeForbidden, openapi.Unknown)
+		closeProducer(t, p)
+		w.wantLog(0, "r0")
+	})
+}
+
 func TestAtLeastOnceSplits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.decide(func(r request) fate {

@@ -10,7 +10,7 @@ func murmur2(data []byte) uint32 {
 		m    = 0x5bd1e995
 		r    = 24
 	)
-	h := seed ^ uint32(len(data)) //nolint:gosec // as the algorithm has it
+	h := seed ^ uint32(len(data))
 	for len(data) >= 4 {
 		k := binary.LittleEndian.Uint32(data)
 		k *= m

@@ -67,11 +67,12 @@ func judge(e *Error) verdict {
 		return collided
 	case CodeProducerFenced, CodeUnauthenticated:
 		return fatal
+	default:
+		if e.Retryable {
+			return later
+		}
+		return refused
 	}
-	if e.Retryable {
-		return later
-	}
-	return refused
 }
 
 // judgeForeign judges what no oncelog server has said. A proxy's 4xx is no proof that
@@ -104,6 +105,6 @@ func (b backoff) delay(failures int, retryAfter time.Duration) time.Duration {
 	if failures < 30 && b.base<<failures < b.max {
 		d = b.base << failures
 	}
-	d += time.Duration((rand.Float64()*0.4 - 0.2) * float64(d)) //nolint:gosec // jitter
+	d += time.Duration((rand.Float64()*0.4 - 0.2) * float64(d))
 	return max(d, retryAfter)
 }

@@ -127,7 +127,7 @@ func (t *topicInfo) pick(r *Record, n int, f func(Record, int) int, batchBytes i
 	// Records without a key stay together for a batch's worth of bytes, which makes
 	// fuller batches than dealing them round, and still spreads them evenly (KIP-794).
 	if t.sticky < 0 || t.stickyBytes >= batchBytes {
-		t.sticky, t.stickyBytes = rand.IntN(t.partitions), 0 //nolint:gosec // spreading load
+		t.sticky, t.stickyBytes = rand.IntN(t.partitions), 0
 	}
 	t.stickyBytes += n
 	return t.sticky, nil

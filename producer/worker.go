@@ -273,7 +273,7 @@ func (w *worker) finish(b *outBatch, r appendResult) {
 	w.p.count(b, r)
 	for i, call := range b.calls {
 		if call != nil {
-			call(d.result(int32(i))) //nolint:gosec // at most maxBatchCount
+			call(d.result(int32(i)))
 		}
 	}
 	b.calls = nil

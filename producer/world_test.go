@@ -32,6 +32,7 @@ func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
 }
 
 func newWorld(t testing.TB) *world {
+	t.Helper()
 	w := &world{network: &network{tries: map[string]int{}}, t: t}
 	w.renew()
 	return w
