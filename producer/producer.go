@@ -136,17 +136,11 @@ func (p *Producer) partition(ctx context.Context, r *Record, n int) (int, *Error
 		}
 		return *r.Partition, nil
 	}
-	t, err := p.lookUpTopic(ctx, r.Topic)
+	t, err := p.topic(ctx, r.Topic)
 	if err != nil {
 		return 0, err
 	}
 	return t.pick(r, n, p.cfg.partitioner, p.cfg.batchBytes)
-}
-
-func (p *Producer) lookUpTopic(ctx context.Context, name string) (*topicInfo, *Error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.maxBlock, CodeBlocked)
-	defer cancel()
-	return p.topic(ctx, name)
 }
 
 func (p *Producer) reserve(ctx context.Context, n int) bool {

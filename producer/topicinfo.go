@@ -40,12 +40,8 @@ func (p *Producer) topic(ctx context.Context, name string) (*topicInfo, *Error) 
 		p.running.Go(func() { p.lookUp(name, t) })
 	}
 	p.mu.Unlock()
-	select {
-	case <-t.known:
-	case <-ctx.Done():
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return nil, blocked(ctx, "the topic's description has not come", t.err)
+	if err := t.await(ctx, p.cfg.maxBlock); err != nil {
+		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,6 +55,26 @@ func (p *Producer) topic(ctx context.Context, name string) (*topicInfo, *Error) 
 		t.asking = p.start(func() { p.refresh(name, t) })
 	}
 	return t, nil
+}
+
+// await waits until the first lookup is over. Nearly always it is, and then a timeout
+// would be all that the call costs.
+func (t *topicInfo) await(ctx context.Context, most time.Duration) *Error {
+	select {
+	case <-t.known:
+		return nil
+	default:
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, most, CodeBlocked)
+	defer cancel()
+	select {
+	case <-t.known:
+		return nil
+	case <-ctx.Done():
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return blocked(ctx, "the topic's description has not come", t.err)
+	}
 }
 
 // lookUp asks for a topic until there is a definite answer. A definite refusal is
