@@ -41,7 +41,7 @@ func (s *Store) raiseBase(ctx context.Context, p *partition, floor int64) error 
 	var old []listedSnapshot
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		old = listSnapshots(tx, p.uid, kindBase)
-		state, err = rebuild(tx, p.uid, floor, math.MaxUint64)
+		state, err = rebuild(tx, p.uid, floor, firstMark(tx, p.uid, floor))
 		return err
 	})
 	if err != nil {
@@ -62,6 +62,17 @@ func (s *Store) raiseBase(ctx context.Context, p *partition, floor int64) error 
 			return replaceBase(tx, p.uid, floor, row, b)
 		})
 	})
+}
+
+// firstMark is the number of the first mark at or above an offset. Those at the floor
+// itself do not belong into the base: a snapshot at the floor may be older than they
+// are, and they are not deleted.
+func firstMark(tx *bbolt.Tx, uid uint64, offset int64) uint64 {
+	k, _ := tx.Bucket(bucketMarks).Cursor().Seek(offsetKey(uid, offset))
+	if !hasUID(k, uid) {
+		return math.MaxUint64
+	}
+	return markNumber(k)
 }
 
 // replaceBase writes a new base and drops all snapshots below it: what would have to be

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,7 +151,7 @@ func concurrentIDs(e *env) {
 // consistent in itself, and all snapshots must match the log.
 func concurrentEverything(e *env) {
 	p := e.topic(func(c *store.Config) { c.SegmentBytes = store.MinSegmentBytes })
-	ctx, cancel := context.WithCancel(e.ctx)
+	ctx, stop := e.ctx, make(chan struct{}) // a call that is cancelled may take effect later
 	var writers, others sync.WaitGroup
 	for range senders {
 		pid := e.pid()
@@ -191,8 +189,13 @@ func concurrentEverything(e *env) {
 		},
 	} {
 		others.Go(func() {
-			for ctx.Err() == nil {
-				if err := call(); err != nil && !errors.Is(err, context.Canceled) {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := call(); err != nil {
 					e.t.Errorf("%s: %v", what, err)
 					return
 				}
@@ -200,7 +203,7 @@ func concurrentEverything(e *env) {
 		})
 	}
 	writers.Wait()
-	cancel()
+	close(stop)
 	others.Wait()
 	if b, err := e.Bounds(e.ctx, p); err != nil || b.HighWatermark != senders*rounds {
 		e.t.Errorf("bounds %+v, %v", b, err)

@@ -13,6 +13,7 @@ func testSnapshots(t *testing.T, f Factory) {
 	t.Run("detail", func(t *testing.T) { snapshotDetail(newEnv(t, f)) })
 	t.Run("delete", func(t *testing.T) { snapshotDelete(newEnv(t, f)) })
 	t.Run("verify", func(t *testing.T) { snapshotVerify(newEnv(t, f)) })
+	t.Run("expiry-at-the-cut", func(t *testing.T) { snapshotExpiryAtCut(newEnv(t, f)) })
 }
 
 // take takes a snapshot of one partition.
@@ -210,4 +211,29 @@ func snapshotVerify(e *env) {
 	e.verifyAll(p)
 	e.take(p)
 	e.verifyAll(p)
+}
+
+// snapshotExpiryAtCut: a producer expires right after the snapshot at which the log is
+// then cut. The snapshot must go on matching what is left of the log.
+func snapshotExpiryAtCut(e *env) {
+	p := e.topic()
+	gone, quiet := e.pid(), e.pid()
+	e.stored(seq(p, gone, 0, 0, 1), 0)
+	e.stored(seq(p, quiet, 0, 0, 1), 1)
+	e.roll(p)
+	e.expire(p, gone)
+	e.trim(p, 2, 2)
+	if e.f.Sweep != nil {
+		e.sweep()
+	}
+	if all := e.snapshots(store.SnapshotFilter{Topic: p.Topic}); len(all) != 1 || all[0].Offset != 2 || all[0].Producers != 2 {
+		e.t.Errorf("snapshots %+v", all)
+	}
+	e.verifyAll(p)
+	if e.f.Reopen != nil {
+		e.restart(true)
+		e.verifyAll(p)
+	}
+	e.expired(seq(p, gone, 0, 1, 1), 0, 0)
+	e.duplicate(seq(p, quiet, 0, 0, 1), 1)
 }
