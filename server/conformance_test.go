@@ -40,7 +40,7 @@ func TestConformanceMemory(t *testing.T) {
 // the engine's own tests kill it.
 func TestConformanceBolt(t *testing.T) {
 	slow := traits
-	slow.Slow, slow.NoEviction = true, true
+	slow.Slow = true
 	dirs := map[store.Store]func() store.Store{} // how to open an engine again
 	var open func(t testing.TB, dir string, o bolt.Options) store.Store
 	open = func(t testing.TB, dir string, o bolt.Options) store.Store {

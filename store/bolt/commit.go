@@ -53,6 +53,7 @@ type stagedPart struct {
 	bytes   int64
 	batches int64
 	states  map[int64]sequence.State
+	live    int // by how many the group changes the number of live producers
 }
 
 // run is the committer.

@@ -65,6 +65,5 @@ func TestConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		Traits: storetest.Traits{NoEviction: true},
 	})
 }

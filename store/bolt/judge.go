@@ -116,6 +116,7 @@ func (s *Store) stageExpiry(g *group, p *partition, pid int64, state *sequence.S
 	tomb := state.Expire(at)
 	g.marks = append(g.marks, stagedMark{p: p, offset: st.next, number: st.marks, mark: mark{pid: pid, at: at}})
 	st.marks++
+	st.live--
 	st.states[pid] = tomb
 	return tomb
 }
@@ -156,6 +157,10 @@ func (s *Store) stage(g *group, r *request, state *sequence.State) bool {
 	st.batches++
 	ack := store.Ack{BaseOffset: base, LastOffset: st.next - 1, NextSeq: -1, AppendedAt: millis(at)}
 	if state != nil {
+		if !state.Live() {
+			s.makeRoom(g, p)
+			st.live++
+		}
 		st.states[r.producer.ID] = state.Apply(r.attempt, base, at)
 		ack.NextSeq = r.attempt.LastSeq() + 1
 	}

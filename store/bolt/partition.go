@@ -75,6 +75,8 @@ type partition struct {
 	parked atomic.Int64
 	gaps   map[int64]struct{} // producers whose lasting gap has been logged
 
+	crowded bool // that MaxProducers has been reached has been logged; the committer's
+
 	reaped int64 // what lies below this offset has been deleted; guarded by Store.sweeping
 }
 

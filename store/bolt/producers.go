@@ -59,6 +59,16 @@ func (s *Store) expireDue(p *partition) error {
 	return nil
 }
 
+// expireAllDue is expireDue until nothing is left for another call.
+func (s *Store) expireAllDue(p *partition) error {
+	for !p.dead.Load() && s.clock.millis() >= p.nextExpiry.Load() {
+		if err := s.expireDue(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // expire writes marks and makes the tombstones visible.
 func (s *Store) expire(p *partition, due []stagedMark) error {
 	if len(due) == 0 {

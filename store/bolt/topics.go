@@ -134,6 +134,12 @@ func (s *Store) updateTopic(name string, change func(store.Topic) (store.Topic, 
 	if want.Partitions == old.Partitions && want.Config == old.Config {
 		return old, nil
 	}
+	for _, p := range t.info.Load().partitions {
+		// What was due under the old expiry must not come back under a longer one.
+		if err := s.expireAllDue(p); err != nil {
+			return store.Topic{}, err
+		}
+	}
 	row := t.info.Load().row
 	row.UIDs, row.Config, row.Version = slices.Clone(row.UIDs), want.Config, row.Version+1
 	now := s.clock.millis()

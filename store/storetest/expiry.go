@@ -19,9 +19,6 @@ func testExpiry(t *testing.T, f Factory) {
 	t.Run("clock-set-back", func(t *testing.T) { expiryClockBack(newEnv(t, f)) })
 	t.Run("config", func(t *testing.T) { expiryConfig(newEnv(t, f)) })
 	t.Run("eviction", func(t *testing.T) {
-		if f.Traits.NoEviction {
-			t.Skip("the engine does not enforce MaxProducers")
-		}
 		expiryEviction(newEnv(t, f))
 	})
 }

@@ -33,8 +33,6 @@ type Traits struct {
 	Records bool
 	// NoClose: closing the engine closes only the way to it.
 	NoClose bool
-	// NoEviction: MaxProducers is not enforced.
-	NoEviction bool
 	// Slow: each call is dear, and the engine behind it has been through the random
 	// tests by itself.
 	Slow bool
