@@ -110,6 +110,9 @@ func (s *Server) autoCreate(ctx context.Context, st store.Store, a store.Append)
 	if err := store.CheckSize(config, &a.Batch); err != nil {
 		return err
 	}
+	if err := st.Ready(); err != nil {
+		return err
+	}
 	if a.Producer != nil {
 		if _, err := st.Producer(ctx, a.Producer.ID); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -84,30 +83,13 @@ func newContractServer(t testing.TB, h http.Handler) (string, *http.Client) {
 	return srv.URL, &http.Client{Transport: newContractTransport(t, transport)}
 }
 
-// newContractClient returns a client for h alone: relative or absolute, whatever URL a
-// request has, it goes to h.
-func newContractClient(t testing.TB, h http.Handler) *http.Client {
-	t.Helper()
-	base, client := newContractServer(t, h)
-	to, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := client.Transport
-	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.URL.Scheme, r.URL.Host = to.Scheme, to.Host
-		return next.RoundTrip(r)
-	})
-	return client
-}
-
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // newContractTransport checks what passes through next.
 func newContractTransport(t testing.TB, next http.RoundTripper) http.RoundTripper {
+	t.Helper()
 	c := loadContract(t)
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		sent := &tee{}

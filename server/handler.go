@@ -36,6 +36,7 @@ type exchange struct {
 	cut     bool   // the answer broke off
 	idField [1]string
 	scratch [256]byte // for a short answer
+	body    timedBody
 }
 
 // WriteHeader notes the status.
@@ -100,6 +101,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 		}()
+		if r.ContentLength != 0 {
+			x.body = timedBody{ReadCloser: r.Body, w: w, timeout: s.options.BodyTimeout}
+			r.Body = &x.body
+		}
 		next.ServeHTTP(x, r)
 	})
 }

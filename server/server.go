@@ -37,6 +37,8 @@ type Options struct {
 	// CORSOrigins may use the API from browsers: "https://host" or "*". None: no
 	// CORS headers are sent and state-changing cross-origin requests are refused.
 	CORSOrigins []string
+	// BodyTimeout bounds how long a request body may take to arrive. 0: 60 s.
+	BodyTimeout time.Duration
 	// WriteTimeout bounds each write of a streamed answer. 0: 30 s.
 	WriteTimeout time.Duration
 	// Heartbeat is the time between the comment lines of an idle event stream. 0: 15 s.
@@ -63,6 +65,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CommitTimeout == 0 {
 		o.CommitTimeout = 30 * time.Second
+	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = 60 * time.Second
 	}
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = 30 * time.Second

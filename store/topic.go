@@ -28,8 +28,10 @@ const Keep = -1
 // Config is what can be set on a topic. The zero value is not valid; start from
 // [DefaultConfig].
 type Config struct {
-	// RetentionMs and RetentionBytes bound a partition; whole segments below the
-	// bounds go, the active one never. Keep (−1) switches a bound off.
+	// RetentionMs and RetentionBytes bound a partition: whole segments go, oldest
+	// first, while all their records are too old or what follows is large enough.
+	// An active segment whose records are all too old is closed, and goes too. Keep
+	// (−1) switches a bound off.
 	RetentionMs    int64
 	RetentionBytes int64
 	// SegmentBytes and SegmentMs close the active segment: when the next batch

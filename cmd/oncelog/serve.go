@@ -145,7 +145,7 @@ func (c *serveCmd) serverOptions(log *slog.Logger) server.Options {
 
 // newHTTPServer takes HTTP/1.1 and HTTP/2 with prior knowledge on one port. There is no
 // timeout on whole requests: long polls and streams take as long as they take, and the
-// handlers set deadlines of their own.
+// handler sets deadlines of its own for bodies and for streamed answers.
 func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)

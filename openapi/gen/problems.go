@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -117,9 +118,7 @@ func problemExample(p openapi.ProblemType) *openapi3.ExampleRef {
 		"outcome":   string(p.Outcome),
 		"requestId": "0b5c1f2e9d7a4c33",
 	}
-	for k, v := range s.members {
-		value[k] = v
-	}
+	maps.Copy(value, s.members)
 	return &openapi3.ExampleRef{Value: &openapi3.Example{Summary: p.Title, Value: value}}
 }
 

@@ -80,7 +80,10 @@ func (s *Store) admit(p *partition, a *store.Append) error {
 			return err
 		}
 	}
-	return s.writable()
+	if f := s.failure.Load(); f != nil {
+		return f
+	}
+	return nil
 }
 
 // enqueue hands a request to the committer, or refuses it when too much waits already.

@@ -40,7 +40,7 @@ func Check(dir string, progress func(done, total int64)) (*Report, error) {
 		return nil, openError(dir, err)
 	}
 	c := checker{report: &Report{}, progress: progress, uids: map[uint64]bool{}}
-	err = db.View(func(tx *bbolt.Tx) error { return c.run(tx) })
+	err = db.View(c.run)
 	if closeErr := db.Close(); err == nil {
 		err = closeErr
 	}
@@ -67,7 +67,7 @@ func (c *checker) run(tx *bbolt.Tx) (err error) {
 			return fmt.Errorf("bucket %q is missing: %w", name, errForeign)
 		}
 	}
-	if err := checkFormat(tx.Bucket(bucketMeta), false); err != nil {
+	if err := checkFormat(tx.Bucket(bucketMeta)); err != nil {
 		return err
 	}
 	for err := range tx.Check() {
@@ -89,7 +89,7 @@ func (c *checker) topic(tx *bbolt.Tx, name string, v []byte) {
 		c.report.problem("topic %q: %v", name, err)
 		return
 	}
-	if err := store.CheckTopic(len(row.UIDs), row.Config); err != nil {
+	if err := store.CheckTopic(len(row.UIDs), store.Config(row.Config)); err != nil {
 		c.report.problem("topic %q: %v", name, err)
 	}
 	for n, uid := range row.UIDs {
@@ -170,8 +170,7 @@ func (c *partitionCheck) log() {
 	c.next, c.states = start.offset, start.states
 	r := replayer{st: start}
 	err = r.run(c.tx, c.uid, start.offset, math.MaxInt64, math.MaxUint64, func(base int64, h *header) {
-		c.header(base, h)
-		// The replayer applies the batch after this call, marks before it included.
+		c.header(base, h) // marks before it have been applied, the batch has not
 	})
 	if err != nil {
 		c.bad("%v", err)

@@ -43,8 +43,8 @@ func (s *Store) lastWrites() error {
 			return fmt.Errorf("snapshot of topic %q partition %d: %w", p.name.Topic, p.name.Number, err)
 		}
 	}
-	s.pids.mu.Lock()
-	defer s.pids.mu.Unlock()
+	<-s.pids.turn
+	defer func() { s.pids.turn <- struct{}{} }()
 	if next := s.pids.next.Load(); next != s.pids.mark {
 		return s.putPIDMark(next)
 	}

@@ -1,9 +1,6 @@
 package bolt
 
 import (
-	"fmt"
-	"time"
-
 	"go.etcd.io/bbolt"
 
 	"github.com/oncelog/oncelog/store"
@@ -66,7 +63,7 @@ func (s *Store) run() {
 		case fn := <-s.controls:
 			fn()
 		case r := <-s.cancelled:
-			s.dropHeld(r)
+			s.unhold(r) // its caller has gone
 		case <-s.holds.expired():
 			s.expireHolds()
 		case <-s.closing:
@@ -122,7 +119,7 @@ func (s *Store) flush(g *group) {
 	if len(g.parts) == 0 {
 		return
 	}
-	err := s.write(g)
+	err := s.update(func(tx *bbolt.Tx) error { return putGroup(tx, g) })
 	if err == nil {
 		s.publish(g)
 	}
@@ -147,31 +144,7 @@ func (g *group) reset() {
 	g.bytes = 0
 }
 
-// write puts the staged batches and marks into one transaction.
-func (s *Store) write(g *group) (err error) {
-	if f := s.failure.Load(); f != nil {
-		return f
-	}
-	start := time.Now()
-	var size int64
-	defer func() {
-		// bbolt panics on a damaged page. Nothing is known of the file then.
-		if v := recover(); v != nil {
-			err = s.txError(fmt.Errorf("panic in a write transaction: %v", v))
-		}
-	}()
-	err = s.db.Update(func(tx *bbolt.Tx) error {
-		err := putGroup(tx, g)
-		size = tx.Size()
-		return err
-	})
-	if err != nil {
-		return s.txError(err)
-	}
-	s.committed(start, size)
-	return nil
-}
-
+// putGroup writes the staged batches and marks.
 func putGroup(tx *bbolt.Tx, g *group) error {
 	batches, headers := tx.Bucket(bucketBatches), tx.Bucket(bucketHeaders)
 	batches.FillPercent, headers.FillPercent = fillPercent, fillPercent

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/batch"
@@ -235,4 +236,27 @@ func TestDeletingTopicSaysSo(t *testing.T) {
 	}
 	r.crash()
 	r.check()
+}
+
+// A lost answer must be recovered even when nothing new can be stored.
+func TestFullDiskStillKnowsItsDuplicates(t *testing.T) {
+	r := newRig(t, bolt.Options{RetentionInterval: time.Hour}) // nobody else looks at the disk
+	p := r.topic("t", nil)
+	pid := r.pid()
+	r.must(app(p, pid, 0, 0, 2), 0)
+	r.close()
+	r.opts.DiskReserve = 1 << 62 // more than any disk has
+	r.open()
+	r.again(app(p, pid, 0, 0, 2), 0)
+	r.refused(app(p, pid, 0, 9, 1), store.CodeOutOfOrderSequence)
+	r.refused(app(p, pid, 0, 2, 1), store.CodeStorageFull)
+	r.refused(store.Append{Partition: p, Batch: texts("plain", 1)}, store.CodeStorageFull)
+	if store.CodeOf(r.Ready()) != store.CodeStorageFull {
+		t.Errorf("ready: %v", r.Ready())
+	}
+	r.bounds(p, 0, 2)
+	r.SetDisk(1<<62, 0)
+	r.must(app(p, pid, 0, 2, 1), 2)
+	r.SetDisk(1<<61, 1<<61) // what was freed in the file is as good
+	r.must(app(p, pid, 0, 3, 1), 3)
 }

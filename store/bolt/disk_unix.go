@@ -11,5 +11,5 @@ func diskFree(path string) int64 {
 	if err := syscall.Statfs(path, &st); err != nil {
 		return -1
 	}
-	return int64(st.Bavail) * int64(st.Bsize)
+	return int64(st.Bavail) * int64(st.Bsize) //nolint:unconvert // Bsize has another type on darwin
 }

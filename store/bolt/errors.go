@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"syscall"
 
@@ -63,14 +64,13 @@ func noSpace(err error) bool {
 		return true
 	}
 	pe, ok := errors.AsType[*fs.PathError](err)
-	return ok && (errors.Is(pe, syscall.ENOSPC) || errors.Is(pe, syscall.EDQUOT))
+	return ok && pe.Op != "sync" && (errors.Is(pe, syscall.ENOSPC) || errors.Is(pe, syscall.EDQUOT))
 }
 
 // txError turns the failure of a write transaction into the error that clients get,
 // and stops the engine unless the file is known to be as before.
 func (s *Store) txError(err error) error {
-	var coded *store.Error
-	if errors.As(err, &coded) {
+	if _, ok := errors.AsType[*store.Error](err); ok {
 		return err
 	}
 	if noSpace(err) {
@@ -82,7 +82,7 @@ func (s *Store) txError(err error) error {
 		Err:    err,
 	}
 	if s.failure.CompareAndSwap(nil, failure) {
-		s.log.Error("a write to disk failed, no more writes are taken", "error", err.Error())
+		s.log.Error("a write to disk failed, no more writes are taken", slog.Any("error", err))
 	}
 	return failure
 }

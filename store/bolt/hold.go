@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"log/slog"
 	"slices"
 	"time"
 
@@ -85,13 +86,13 @@ func (s *Store) releaseHeld(g *group, p *partition, pid int64) {
 	}
 }
 
-// unhold takes a request out of the books.
-func (s *Store) unhold(r *request) bool {
+// unhold takes a request out of the books, if it is in them.
+func (s *Store) unhold(r *request) {
 	p := r.p
 	held := p.held[r.producer.ID]
 	i := slices.Index(held, r)
 	if i < 0 {
-		return false
+		return
 	}
 	held = slices.Delete(held, i, i+1)
 	if len(held) == 0 {
@@ -108,11 +109,7 @@ func (s *Store) unhold(r *request) bool {
 		s.holds.timer.Stop()
 		s.holds.timer = nil
 	}
-	return true
 }
-
-// dropHeld lets go of a request whose caller has gone.
-func (s *Store) dropHeld(r *request) { s.unhold(r) }
 
 // expireHolds refuses what has been held for long enough.
 func (s *Store) expireHolds() {
@@ -168,6 +165,6 @@ func (s *Store) countGap(p *partition, r *request, v sequence.Verdict, passing b
 	}
 	p.gaps[r.producer.ID] = struct{}{}
 	s.log.Warn("a producer has left a gap, records are missing",
-		"topic", p.name.Topic, "partition", p.name.Number, "producer.id", r.producer.ID,
-		"producer.epoch", r.producer.Epoch, "expected.seq", v.Expected, "received.seq", r.attempt.BaseSeq)
+		p.logTopic(), p.logNumber(), slog.Int64("producer.id", r.producer.ID),
+		slog.Int64("producer.epoch", r.producer.Epoch), slog.Int64("expected.seq", v.Expected), slog.Int64("received.seq", r.attempt.BaseSeq))
 }

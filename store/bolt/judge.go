@@ -14,11 +14,9 @@ func (s *Store) judge(g *group, r *request) {
 		return
 	}
 	if !r.idempotent {
-		if s.rollFirst(g, r) {
-			s.judge(g, r)
-			return
+		if !s.full(r) {
+			s.stageInOrder(g, r, nil)
 		}
-		s.stage(g, r, nil)
 		return
 	}
 	state, staged := p.state(r.producer.ID)
@@ -29,12 +27,8 @@ func (s *Store) judge(g *group, r *request) {
 	v := sequence.Check(&state, r.attempt)
 	switch v.Kind {
 	case sequence.Append:
-		if s.rollFirst(g, r) {
-			s.judge(g, r) // the flush may have failed, and with it what state rests on
-			return
-		}
-		if s.stage(g, r, &state) {
-			s.releaseHeld(g, p, r.producer.ID)
+		if !s.full(r) {
+			s.stageInOrder(g, r, &state)
 		}
 	case sequence.Duplicate, sequence.Forgotten:
 		s.count(p, r, v, false)
@@ -46,6 +40,29 @@ func (s *Store) judge(g *group, r *request) {
 		s.refuse(g, r, &state, v, staged)
 	default:
 		s.refuse(g, r, &state, v, staged)
+	}
+}
+
+// full refuses a batch that would have to be written when there is no space. It comes
+// after the rule: a duplicate is answered even then, for its sender must learn that the
+// batch is stored.
+func (s *Store) full(r *request) bool {
+	if !s.noSpace.Load() {
+		return false
+	}
+	r.taken.Store(true)
+	r.answer(store.Ack{}, s.writable())
+	return true
+}
+
+// stageInOrder stages a batch, and behind it what was held for it.
+func (s *Store) stageInOrder(g *group, r *request, state *sequence.State) {
+	if s.rollFirst(g, r) {
+		s.judge(g, r) // the flush may have failed, and with it what state rests on
+		return
+	}
+	if s.stage(g, r, state) && state != nil {
+		s.releaseHeld(g, r.p, r.producer.ID)
 	}
 }
 

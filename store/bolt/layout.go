@@ -39,16 +39,28 @@ var (
 
 	keyFormat  = []byte("format")
 	keyPIDMark = []byte("pidMark") // the first producer id that is not reserved
-	keyNextUID = []byte("nextUID") // the next partition's uid
+	keyNextUID = []byte("nextUID") // the highest partition uid that was given
 )
 
 // topicRow is a topic on disk.
 type topicRow struct {
-	ID        string       `json:"id"`
-	UIDs      []uint64     `json:"uids"` // of its partitions, in order
-	Config    store.Config `json:"config"`
-	Version   int64        `json:"version"`
-	CreatedAt int64        `json:"createdAt"`
+	ID        string    `json:"id"`
+	UIDs      []uint64  `json:"uids"` // of its partitions, in order
+	Config    configRow `json:"config"`
+	Version   int64     `json:"version"`
+	CreatedAt int64     `json:"createdAt"`
+}
+
+// configRow is a store.Config with names of its own, which must stay what they are.
+type configRow struct {
+	RetentionMs        int64 `json:"retentionMs"`
+	RetentionBytes     int64 `json:"retentionBytes"`
+	SegmentBytes       int64 `json:"segmentBytes"`
+	SegmentMs          int64 `json:"segmentMs"`
+	MaxBatchBytes      int64 `json:"maxBatchBytes"`
+	ProducerExpiryMs   int64 `json:"producerExpiryMs"`
+	MaxProducers       int64 `json:"maxProducers"`
+	RequireIdempotence bool  `json:"requireIdempotence"`
 }
 
 // partitionRow is what a partition has of its own.
@@ -108,10 +120,8 @@ func chunkKey(uid uint64, kind byte, offset int64, chunk uint32) []byte {
 	return binary.BigEndian.AppendUint32(snapshotKey(uid, kind, offset), chunk)
 }
 
-// splitOffsetKey takes a key of the log buckets apart.
-func splitOffsetKey(k []byte) (uid uint64, offset int64) {
-	return binary.BigEndian.Uint64(k), int64(binary.BigEndian.Uint64(k[8:]))
-}
+// offsetOf is the offset in a key of the log buckets.
+func offsetOf(k []byte) int64 { return int64(binary.BigEndian.Uint64(k[8:])) }
 
 // markNumber is the last part of a mark's key.
 func markNumber(k []byte) uint64 { return binary.BigEndian.Uint64(k[16:]) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,12 +31,14 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		opts: o, log: o.Logger, db: db, path: dir,
-		topics: map[string]*topic{}, byUID: map[uint64]*partition{},
+		topics:  map[string]*topic{},
 		appends: make(chan *request, o.QueueLength), controls: make(chan func(), 64),
-		cancelled: make(chan *request, 64), closing: make(chan struct{}),
+		cancelled: make(chan *request, 1024), closing: make(chan struct{}),
 		group: &group{},
 	}
 	s.clock.now = o.Now
+	s.pids.turn = make(chan struct{}, 1)
+	s.pids.turn <- struct{}{}
 	s.stats.diskFree.Store(diskFree(dir))
 	rec, err := s.recover()
 	if err != nil {
@@ -46,8 +49,8 @@ func Open(dir string, o Options) (*Store, error) {
 	go s.run()
 	s.upkeep.Add(1)
 	go s.maintain()
-	s.log.Info("recovered", "partitions", len(s.byUID), "replayed.headers", rec.headers,
-		"replayed.bytes", rec.bytes, "snapshots.damaged", rec.damaged, "duration", time.Since(start))
+	s.log.Info("recovered", slog.Int("partitions", rec.partitions), slog.Int64("replayed.headers", rec.headers),
+		slog.Int64("replayed.bytes", rec.bytes), slog.Int("snapshots.damaged", rec.damaged), slog.Duration("duration", time.Since(start)))
 	return s, nil
 }
 
@@ -63,24 +66,40 @@ func openFile(dir string, o Options) (*bbolt.DB, error) {
 		return nil, openError(dir, err)
 	}
 	db.AllocSize = allocSize
-	err = db.Update(func(tx *bbolt.Tx) error {
-		if k, _ := tx.Cursor().First(); k != nil && tx.Bucket(bucketMeta) == nil {
-			return errForeign
-		}
-		for _, name := range allBuckets {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
-		}
-		return checkFormat(tx.Bucket(bucketMeta), true)
-	})
-	if err == nil {
-		err = errors.Join(syncDir(dir), syncDir(filepath.Dir(filepath.Clean(dir))))
-	}
-	if err != nil {
+	if err := prepare(db, dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	return db, nil
+}
+
+// prepare checks the format of a file, or gives a new one its buckets. It writes only
+// then: a store on a full disk must still open, to be read and trimmed.
+func prepare(db *bbolt.DB, dir string) error {
+	fresh := false
+	err := db.View(func(tx *bbolt.Tx) error {
+		if k, _ := tx.Cursor().First(); k == nil {
+			fresh = true
+			return nil
+		}
+		for _, name := range allBuckets {
+			if tx.Bucket(name) == nil {
+				return errForeign
+			}
+		}
+		return checkFormat(tx.Bucket(bucketMeta))
+	})
+	if err != nil || !fresh {
+		return err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range allBuckets {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketMeta).Put(keyFormat, binary.BigEndian.AppendUint64(nil, format))
+	})
+	return errors.Join(err, syncDir(dir), syncDir(filepath.Dir(filepath.Clean(dir))))
 }
 
 func boltOptions(o Options, readOnly bool) *bbolt.Options {
@@ -111,13 +130,10 @@ func openError(dir string, err error) error {
 
 var errForeign = errors.New("this is not an oncelog data file")
 
-// checkFormat compares the file's format with the program's; a new file gets it.
-func checkFormat(meta *bbolt.Bucket, create bool) error {
+// checkFormat compares the file's format with the program's.
+func checkFormat(meta *bbolt.Bucket) error {
 	v := meta.Get(keyFormat)
-	switch {
-	case v == nil && create:
-		return meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, format))
-	case len(v) != 8:
+	if len(v) != 8 {
 		return errForeign
 	}
 	if got := binary.BigEndian.Uint64(v); got != format {
@@ -128,16 +144,17 @@ func checkFormat(meta *bbolt.Bucket, create bool) error {
 
 // recovery tells what a start had to read.
 type recovery struct {
-	headers int64 // batch headers replayed
-	bytes   int64 // their bytes
-	damaged int   // snapshots that had to be passed over
-	replays []*partition
+	partitions int
+	headers    int64 // batch headers replayed
+	bytes      int64 // their bytes
+	damaged    int   // snapshots that had to be passed over
+	replays    []*partition
 }
 
 // recover loads topics and ids, and each partition's state.
 func (s *Store) recover() (*recovery, error) {
 	rec := &recovery{}
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.view(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
 		s.stats.storeBytes.Store(tx.Size())
 		if v := meta.Get(keyPIDMark); v != nil {
@@ -164,7 +181,7 @@ func (s *Store) recover() (*recovery, error) {
 	for _, p := range rec.replays {
 		// A start that had to replay saves the next one from it.
 		if _, err := s.takeSnapshot(p, store.SnapshotStartup); err != nil {
-			s.log.Warn("no snapshot could be taken at start", "topic", p.name.Topic, "partition", p.name.Number, "error", err.Error())
+			s.log.Warn("no snapshot could be taken at start", p.logTopic(), p.logNumber(), slog.Any("error", err))
 		}
 	}
 	return rec, nil
@@ -186,7 +203,7 @@ func (s *Store) addTopic(name string, row topicRow) *topic {
 
 // setTopic gives t the row and makes the partitions that are new in it, as of now (ms).
 func (s *Store) setTopic(t *topic, row topicRow, now int64) {
-	info := &topicInfo{row: row}
+	info := &topicInfo{row: row, config: store.Config(row.Config)}
 	if old := t.info.Load(); old != nil {
 		info.partitions = append(info.partitions, old.partitions...)
 	}
@@ -194,7 +211,6 @@ func (s *Store) setTopic(t *topic, row topicRow, now int64) {
 		p := newPartition(t, n, row.UIDs[n])
 		p.segments = []segment{{segmentRow: segmentRow{CreatedAt: now}}}
 		p.nextExpiry.Store(sequence.Max)
-		s.byUID[p.uid] = p
 		info.partitions = append(info.partitions, p)
 	}
 	t.info.Store(info)
@@ -203,6 +219,7 @@ func (s *Store) setTopic(t *topic, row topicRow, now int64) {
 // recoverPartition rebuilds a partition: bounds and segments from their rows, producer
 // state from the newest intact snapshot and the headers after it.
 func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) error {
+	rec.partitions++
 	var row partitionRow
 	v := tx.Bucket(bucketParts).Get(uidKey(p.uid))
 	if v == nil {
@@ -244,6 +261,9 @@ func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) erro
 	for pid, st := range rp.st.states {
 		p.replaceState(pid, &st)
 		p.noteExpiry(&st)
+		// Of a trimmed log the states may know the latest time.
+		at, _ := st.Expired()
+		s.clock.floor(max(at, st.LastTimestamp()))
 	}
 	p.next.Store(active.Next)
 	s.clock.floor(p.lastAt)
@@ -254,7 +274,7 @@ func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) erro
 func logEnd(tx *bbolt.Tx, p *partition) int64 {
 	if k, v := seekBatch(tx.Bucket(bucketHeaders).Cursor(), p.uid, math.MaxInt64); k != nil {
 		if h, err := decodeHeader(v); err == nil {
-			_, base := splitOffsetKey(k)
+			base := offsetOf(k)
 			return h.lastOffset(base) + 1
 		}
 	}
@@ -265,7 +285,7 @@ func readSegments(tx *bbolt.Tx, uid uint64) ([]segment, error) {
 	var out []segment
 	c := tx.Bucket(bucketSegments).Cursor()
 	for k, v := c.Seek(uidKey(uid)); hasUID(k, uid); k, v = c.Next() {
-		_, base := splitOffsetKey(k)
+		base := offsetOf(k)
 		seg := segment{base: base}
 		if err := json.Unmarshal(v, &seg.segmentRow); err != nil {
 			return nil, fmt.Errorf("segment %d: %w", base, err)

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -22,18 +23,19 @@ type topic struct {
 // topicInfo is what an update of a topic replaces.
 type topicInfo struct {
 	row        topicRow
+	config     store.Config
 	partitions []*partition
 }
 
 func (t *topic) public() store.Topic {
 	row := &t.info.Load().row
 	return store.Topic{
-		Name: t.name, ID: t.id, Partitions: len(row.UIDs), Config: row.Config,
+		Name: t.name, ID: t.id, Partitions: len(row.UIDs), Config: store.Config(row.Config),
 		Version: row.Version, CreatedAt: millis(row.CreatedAt),
 	}
 }
 
-func (t *topic) config() *store.Config { return &t.info.Load().row.Config }
+func (t *topic) config() *store.Config { return &t.info.Load().config }
 
 // segment is a segment in memory; the last one of a partition is being appended to.
 type segment struct {
@@ -104,10 +106,13 @@ func newPartition(t *topic, number int, uid uint64) *partition {
 	}
 }
 
+func (p *partition) logTopic() slog.Attr  { return slog.String("topic", p.name.Topic) }
+func (p *partition) logNumber() slog.Attr { return slog.Int("partition", p.name.Number) }
+
 func (p *partition) active() *segment { return &p.segments[len(p.segments)-1] }
 
 // replaceState publishes a producer's new state. The caller holds mu.
-func (p *partition) replaceState(pid int64, st *sequence.State) *producer {
+func (p *partition) replaceState(pid int64, st *sequence.State) {
 	pr := p.producers[pid]
 	if pr == nil {
 		pr = &producer{}
@@ -120,7 +125,6 @@ func (p *partition) replaceState(pid int64, st *sequence.State) *producer {
 	if st.Live() {
 		p.live++
 	}
-	return pr
 }
 
 // advance publishes a new high watermark and wakes who waits for it.

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"encoding/binary"
-	"sync"
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
@@ -16,9 +15,9 @@ import (
 // the first id of the block is given away (KIP-730). A crash loses the rest of a block;
 // a clean shutdown sets the mark back to what was given away.
 type pidAllocator struct {
-	mu   sync.Mutex
-	mark int64        // the first id that is not reserved
-	next atomic.Int64 // the next one to give away
+	turn chan struct{} // holds one token; who has it may allocate
+	mark int64         // the first id that is not reserved
+	next atomic.Int64  // the next one to give away
 }
 
 func (a *pidAllocator) recovered(mark int64) {
@@ -38,15 +37,20 @@ func (a *pidAllocator) issued(id int64) error {
 // AllocateProducer returns a fresh id; see [store.Engine].
 func (s *Store) AllocateProducer(ctx context.Context) (store.ProducerID, error) {
 	a := &s.pids
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	select {
+	case <-a.turn:
+		defer func() { a.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return store.ProducerID{}, ctx.Err()
+	}
 	if a.next.Load() == a.mark {
 		if a.mark > sequence.Max {
 			return store.ProducerID{}, store.Errorf(store.CodeProducersExhausted, "all producer ids have been issued")
 		}
 		mark := min(a.mark+store.ProducerBlockSize, sequence.Max+1)
-		// If the caller goes away, the block must still be accounted for.
-		err := s.control(context.WithoutCancel(ctx), func() error { return s.putPIDMark(mark) })
+		// If ctx ends meanwhile, the same mark is written again next time: controls run
+		// in the order in which they were asked for.
+		err := s.control(ctx, func() error { return s.putPIDMark(mark) })
 		if err != nil {
 			return store.ProducerID{}, err
 		}

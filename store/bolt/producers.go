@@ -27,10 +27,13 @@ func (s *Store) settle(ctx context.Context, p *partition) error {
 		return nil
 	}
 	err := s.control(ctx, func() error { return s.expireDue(p) })
-	if c := store.CodeOf(err); c == store.CodeStorageFull || c == store.CodeStorageFailed {
-		return nil // reads go on; the producer is shown until its expiry can be written
+	switch store.CodeOf(err) {
+	case store.CodeStorageFull, store.CodeStorageFailed:
+		// Reads go on; the producer is shown until its expiry can be written.
+		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // expireDue replaces the producers that are due by tombstones, on the committer. What

@@ -98,7 +98,7 @@ func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.St
 	var out []store.StoredBatch
 	records, size := 0, 0
 	for hasUID(hk, uid) {
-		_, base := splitOffsetKey(hk)
+		base := offsetOf(hk)
 		if base >= high {
 			break
 		}
@@ -129,7 +129,7 @@ func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.St
 func seekBatch(c *bbolt.Cursor, uid uint64, offset int64) (k, v []byte) {
 	k, v = c.Seek(offsetKey(uid, offset))
 	if hasUID(k, uid) {
-		if _, base := splitOffsetKey(k); base == offset {
+		if base := offsetOf(k); base == offset {
 			return k, v
 		}
 	}
@@ -158,7 +158,7 @@ func (s *Store) Headers(_ context.Context, p store.Partition, offset int64, limi
 	err = s.view(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(bucketHeaders).Cursor()
 		for k, v := seekBatch(c, pt.uid, offset); hasUID(k, pt.uid) && len(out) < limit; k, v = c.Next() {
-			_, base := splitOffsetKey(k)
+			base := offsetOf(k)
 			if base >= b.HighWatermark {
 				break
 			}

@@ -108,13 +108,14 @@ func (s *Store) deleteBelow(ctx context.Context, bucket []byte, uid uint64, offs
 }
 
 // deleteSlice deletes some of a partition's keys below an offset and reports whether
-// there are more.
+// there are more. Keys of snapshots, which have a kind before their offset, are only ever
+// deleted all together, with an offset above them all.
 func deleteSlice(b *bbolt.Bucket, uid uint64, offset int64) (more bool, err error) {
 	var doomed [][]byte
 	size := 0
 	c := b.Cursor()
 	for k, v := c.Seek(uidKey(uid)); hasUID(k, uid); k, v = c.Next() {
-		if _, at := splitOffsetKey(k); at >= offset {
+		if at := offsetOf(k); at >= offset {
 			break
 		}
 		if len(doomed) == sliceKeys || size >= sliceBytes {

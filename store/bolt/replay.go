@@ -35,7 +35,7 @@ func (r *replayer) run(tx *bbolt.Tx, uid uint64, from, upto int64, uptoMark uint
 	mk, mv := marks.Seek(offsetKey(uid, r.st.offset))
 	applyMarks := func(below int64) error {
 		for ; hasUID(mk, uid); mk, mv = marks.Next() {
-			_, at := splitOffsetKey(mk)
+			at := offsetOf(mk)
 			if at > below {
 				return nil
 			}
@@ -46,7 +46,7 @@ func (r *replayer) run(tx *bbolt.Tx, uid uint64, from, upto int64, uptoMark uint
 		return nil
 	}
 	for k, v := headers.Seek(offsetKey(uid, from)); hasUID(k, uid); k, v = headers.Next() {
-		_, base := splitOffsetKey(k)
+		base := offsetOf(k)
 		if base >= upto {
 			break
 		}
@@ -56,16 +56,17 @@ func (r *replayer) run(tx *bbolt.Tx, uid uint64, from, upto int64, uptoMark uint
 		}
 		r.headers++
 		r.bytes += int64(len(k) + len(v))
+		if base >= r.st.offset {
+			if err := applyMarks(base); err != nil {
+				return err
+			}
+		}
 		if each != nil {
 			each(base, &h)
 		}
-		if base < r.st.offset {
-			continue
+		if base >= r.st.offset {
+			r.batch(base, &h)
 		}
-		if err := applyMarks(base); err != nil {
-			return err
-		}
-		r.batch(base, &h)
 	}
 	return applyMarks(min(upto, math.MaxInt64))
 }

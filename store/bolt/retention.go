@@ -2,7 +2,9 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -125,18 +127,29 @@ func (s *Store) retain(p *partition) error {
 	if p.dead.Load() {
 		return nil
 	}
-	c, now := p.topic.config(), s.clock.millis()
-	a := p.active()
-	if a.Batches > 0 && (now-a.CreatedAt >= c.SegmentMs || tooOld(a, c, now)) {
-		if err := s.roll(p); err != nil {
-			return err
-		}
+	now := s.clock.millis()
+	before, roll := p.retention(now)
+	// First what makes room, for a roll writes a snapshot.
+	if err := s.trim(p, before); err != nil || !roll {
+		return err
 	}
+	if err := s.roll(p); err != nil {
+		return err
+	}
+	before, _ = p.retention(now)
+	return s.trim(p, before)
+}
+
+// retention says what the topic's limits ask for: below which offset whole segments go,
+// and whether the active one is to be closed, because of its age or because it could
+// then go as well.
+func (p *partition) retention(now int64) (before int64, roll bool) {
+	c := p.topic.config()
 	var total int64
 	for i := range p.segments {
 		total += p.segments[i].Bytes
 	}
-	before := p.earliest.Load()
+	before = p.earliest.Load()
 	for i := range len(p.segments) - 1 {
 		seg := &p.segments[i]
 		tooMuch := c.RetentionBytes != store.Keep && total-seg.Bytes >= c.RetentionBytes
@@ -144,9 +157,10 @@ func (s *Store) retain(p *partition) error {
 			break
 		}
 		total -= seg.Bytes
-		before = seg.Next
+		before = max(before, seg.Next)
 	}
-	return s.trim(p, before)
+	a := p.active()
+	return before, a.Batches > 0 && (now-a.CreatedAt >= c.SegmentMs || tooOld(a, c, now))
 }
 
 func tooOld(seg *segment, c *store.Config, now int64) bool {
@@ -155,21 +169,10 @@ func tooOld(seg *segment, c *store.Config, now int64) bool {
 
 // retentionDue looks, without the committer, whether retain would do anything.
 func (p *partition) retentionDue(now int64) bool {
-	c := p.topic.config()
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	a, first := p.active(), &p.segments[0]
-	if a.Batches > 0 && (now-a.CreatedAt >= c.SegmentMs || tooOld(a, c, now)) {
-		return true
-	}
-	if len(p.segments) == 1 {
-		return false
-	}
-	var total int64
-	for i := range p.segments {
-		total += p.segments[i].Bytes
-	}
-	return tooOld(first, c, now) || (c.RetentionBytes != store.Keep && total-first.Bytes >= c.RetentionBytes)
+	before, roll := p.retention(now)
+	return roll || before > p.earliest.Load()
 }
 
 // maintain looks after retention, expiry, deleted data and free space until the engine
@@ -190,7 +193,7 @@ func (s *Store) maintain() {
 		s.judgeSpace()
 		err := s.sweep(ctx)
 		if err != nil && ctx.Err() == nil && store.CodeOf(err) != store.CodeDraining && s.failure.Load() == nil {
-			s.log.Warn("retention could not be applied, it will be tried again", "error", err.Error())
+			s.log.Warn("retention could not be applied, it will be tried again", slog.Any("error", err))
 		}
 	}
 }
@@ -216,18 +219,28 @@ func (s *Store) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	errs := []error{s.emptyTrash(ctx)}
 	for _, p := range parts {
-		if err := s.settle(ctx, p); err != nil {
-			return fmt.Errorf("expire producers: %w", err)
-		}
-		if p.retentionDue(s.clock.millis()) {
-			if err := s.control(ctx, func() error { return s.retain(p) }); err != nil {
-				return fmt.Errorf("delete segments: %w", err)
-			}
-		}
-		if err := s.reap(ctx, p); err != nil {
-			return fmt.Errorf("delete records: %w", err)
+		// One partition's trouble, such as no room for its snapshot, must not keep
+		// another from giving room back.
+		if err := s.sweepPartition(ctx, p); err != nil && !p.dead.Load() {
+			errs = append(errs, fmt.Errorf("topic %q partition %d: %w", p.name.Topic, p.name.Number, err))
 		}
 	}
-	return s.emptyTrash(ctx)
+	return errors.Join(errs...)
+}
+
+func (s *Store) sweepPartition(ctx context.Context, p *partition) error {
+	if err := s.settle(ctx, p); err != nil {
+		return fmt.Errorf("expire producers: %w", err)
+	}
+	if p.retentionDue(s.clock.millis()) {
+		if err := s.control(ctx, func() error { return s.retain(p) }); err != nil {
+			return fmt.Errorf("delete segments: %w", err)
+		}
+	}
+	if err := s.reap(ctx, p); err != nil {
+		return fmt.Errorf("delete records: %w", err)
+	}
+	return nil
 }

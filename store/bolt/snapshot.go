@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -194,8 +195,12 @@ func (s *Store) loadNewest(tx *bbolt.Tx, p *partition, upto int64) (loaded, int)
 			}
 			damaged++
 			s.log.Warn("a snapshot is damaged, an older one or the log takes its place",
-				"topic", p.name.Topic, "partition", p.name.Number, "offset", l.offset, "error", err.Error())
+				p.logTopic(), p.logNumber(), slog.Int64("offset", l.offset), slog.Any("error", err))
 		}
+	}
+	if floor > 0 {
+		s.log.Error("no snapshot is intact and the log no longer begins at 0: producers that were quiet since are forgotten",
+			p.logTopic(), p.logNumber(), slog.Int64("offset", floor))
 	}
 	return loaded{offset: floor, states: map[int64]sequence.State{}, listedAt: -1}, damaged
 }

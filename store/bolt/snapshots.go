@@ -57,6 +57,9 @@ func (s *Store) TakeSnapshots(ctx context.Context, f store.SnapshotFilter) ([]st
 			}
 			return s.takeSnapshot(p, store.SnapshotRequest)
 		})
+		if f.Topic == "" && store.CodeOf(err) == store.CodeUnknownTopic {
+			continue // nobody asked for this topic, and it has just been deleted
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,10 +23,9 @@ type Store struct {
 	path  string
 	clock clock
 
-	// topicsMu guards the two maps; the committer writes them.
+	// topicsMu guards topics; the committer writes it.
 	topicsMu sync.RWMutex
 	topics   map[string]*topic
-	byUID    map[uint64]*partition
 
 	pids pidAllocator
 
@@ -140,14 +140,21 @@ func (s *Store) enqueueControl(ctx context.Context, run func()) error {
 	}
 }
 
-// update runs a write transaction. It must be called on the committer.
-func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
+// update runs a write transaction. It must be called on the committer, or where there
+// is none.
+func (s *Store) update(fn func(tx *bbolt.Tx) error) (err error) {
 	if f := s.failure.Load(); f != nil {
 		return f
 	}
 	start := time.Now()
 	var size int64
-	err := s.db.Update(func(tx *bbolt.Tx) error {
+	defer func() {
+		// bbolt panics on a damaged page. Nothing is known of the file then.
+		if v := recover(); v != nil {
+			err = s.txError(fmt.Errorf("panic in a write transaction: %v", v))
+		}
+	}()
+	err = s.db.Update(func(tx *bbolt.Tx) error {
 		err := fn(tx)
 		size = tx.Size()
 		return err
@@ -170,13 +177,14 @@ func (s *Store) committed(start time.Time, size int64) {
 
 func (s *Store) judgeSpace() {
 	full := s.opts.MaxBytes > 0 && s.stats.storeBytes.Load()-s.stats.freeBytes.Load() >= s.opts.MaxBytes
-	if free := s.stats.diskFree.Load(); free >= 0 && free < s.opts.DiskReserve {
+	// The file never shrinks: what trimming has freed in it counts like free disk.
+	if disk := s.stats.diskFree.Load(); disk >= 0 && disk+s.stats.freeBytes.Load() < s.opts.DiskReserve {
 		full = true
 	}
 	if s.noSpace.CompareAndSwap(!full, full) {
 		if full {
 			s.log.Warn("no space left for records, appends are refused",
-				"store.bytes", s.stats.storeBytes.Load(), "disk.free", s.stats.diskFree.Load())
+				slog.Int64("store.bytes", s.stats.storeBytes.Load()), slog.Int64("disk.free", s.stats.diskFree.Load()))
 		} else {
 			s.log.Info("there is space for records again")
 		}
@@ -198,6 +206,11 @@ func (s *Store) topic(name string) (*topic, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
+	return s.find(name)
+}
+
+// find is topic for the committer, which serves what was queued before it closes.
+func (s *Store) find(name string) (*topic, error) {
 	s.topicsMu.RLock()
 	t := s.topics[name]
 	s.topicsMu.RUnlock()

@@ -31,7 +31,7 @@ func (s *Store) CreateTopic(ctx context.Context, name string, partitions int, c 
 			}
 			return store.Topic{}, store.Errorf(store.CodeTopicExists, "topic %q exists already", name)
 		}
-		row := topicRow{ID: newTopicID(), Config: c, Version: 1, CreatedAt: s.clock.millis()}
+		row := topicRow{ID: newTopicID(), Config: configRow(c), Version: 1, CreatedAt: s.clock.millis()}
 		if err := s.update(func(tx *bbolt.Tx) error { return putTopic(tx, name, &row, partitions, row.CreatedAt) }); err != nil {
 			return store.Topic{}, err
 		}
@@ -113,7 +113,7 @@ func (s *Store) UpdateTopic(ctx context.Context, name string, change func(store.
 }
 
 func (s *Store) updateTopic(name string, change func(store.Topic) (store.Topic, error)) (store.Topic, error) {
-	t, err := s.topic(name)
+	t, err := s.find(name)
 	if err != nil {
 		return store.Topic{}, err
 	}
@@ -141,7 +141,7 @@ func (s *Store) updateTopic(name string, change func(store.Topic) (store.Topic, 
 		}
 	}
 	row := t.info.Load().row
-	row.UIDs, row.Config, row.Version = slices.Clone(row.UIDs), want.Config, row.Version+1
+	row.UIDs, row.Config, row.Version = slices.Clone(row.UIDs), configRow(want.Config), row.Version+1
 	now := s.clock.millis()
 	if err := s.update(func(tx *bbolt.Tx) error { return putTopic(tx, name, &row, want.Partitions, now) }); err != nil {
 		return store.Topic{}, err
@@ -190,9 +190,6 @@ func (s *Store) deleteTopic(t *topic) error {
 	}
 	s.topicsMu.Lock()
 	delete(s.topics, t.name)
-	for _, p := range partitions {
-		delete(s.byUID, p.uid)
-	}
 	s.topicsMu.Unlock()
 	for _, p := range partitions {
 		p.waitMu.Lock()
