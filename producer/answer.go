@@ -89,7 +89,7 @@ func problem(ctx context.Context, r call, id string, resp *http.Response) *Error
 		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxProblemBytes))
 	}
 	var p openapi.Problem
-	if err == nil && isProblem(resp) && json.Unmarshal(body, &p) == nil && p.Code != "" && p.Outcome != "" {
+	if err == nil && isProblem(resp) && json.Unmarshal(body, &p) == nil && p.Code != "" && known(p.Outcome) {
 		e.Code, e.Retryable, e.Outcome, e.Detail = Code(p.Code), p.Retryable, p.Outcome, p.Detail
 		e.FromServer, e.Problem = true, &p
 		if p.RequestID != "" {
@@ -107,6 +107,12 @@ func problem(ctx context.Context, r call, id string, resp *http.Response) *Error
 		e.blameContext(ctx)
 	}
 	return e
+}
+
+// known reports an outcome of the contract. With any other nobody could decide
+// whether to send again.
+func known(o openapi.Outcome) bool {
+	return o == openapi.NotApplied || o == openapi.Applied || o == openapi.Unknown
 }
 
 func isProblem(resp *http.Response) bool {

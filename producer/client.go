@@ -96,6 +96,7 @@ type call struct {
 	body   []byte
 	media  string        // of the body
 	extra  time.Duration // on top of the timeout, for long polls
+	fits   func() error  // nil, or says what is wrong with the decoded answer
 }
 
 // path joins segments to an escaped path.
@@ -141,7 +142,11 @@ func (c *Client) do(ctx context.Context, r call, out any) (answer, error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return answer{}, problem(ctx, r, id, resp)
 	}
-	if err := c.decode(resp, out); err != nil {
+	err = c.decode(resp, out)
+	if err == nil && r.fits != nil {
+		err = r.fits()
+	}
+	if err != nil {
 		return answer{}, garbled(ctx, r, id, resp.StatusCode, err)
 	}
 	return answer{status: resp.StatusCode, header: resp.Header}, nil

@@ -2,7 +2,7 @@ package producer
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -55,8 +55,28 @@ func (c *Client) Records(ctx context.Context, topic string, partition int, r Rea
 	_, err := c.do(ctx, call{
 		method: http.MethodGet, path: partitionPath(topic, partition, "records"),
 		query: r.query(), extra: r.Wait,
+		fits: func() error { return r.fits(&out) },
 	}, &out)
 	return out, err
+}
+
+// fits says what is wrong with an answer to r. One that is JSON and no list of records,
+// or a list from a cache, would make a reader go back and see records again.
+func (r Read) fits(l *openapi.RecordList) error {
+	from, err := strconv.ParseInt(r.Offset, 10, 64)
+	if err != nil || from < 0 {
+		from = 0
+	}
+	for i := range l.Records {
+		if l.Records[i].Offset < from {
+			return fmt.Errorf("a record with offset %d where %d or more was to be", l.Records[i].Offset, from)
+		}
+		from = l.Records[i].Offset + 1
+	}
+	if l.Records == nil || l.NextOffset < from {
+		return fmt.Errorf("no list of records from offset %d on", from)
+	}
+	return nil
 }
 
 // followWait is how long one request of Follow waits for records when r.Wait is 0.
@@ -73,8 +93,9 @@ func (c *Client) Follow(ctx context.Context, topic string, partition int, r Read
 	return func(yield func(openapi.Record, error) bool) {
 		failures := 0
 		for {
+			asked := time.Now()
 			list, err := c.Records(ctx, topic, partition, r)
-			if err == nil {
+			if err == nil && (len(list.Records) > 0 || time.Since(asked) >= r.Wait/2) {
 				failures = 0
 				for _, rec := range list.Records {
 					if !yield(rec, nil) {
@@ -84,12 +105,18 @@ func (c *Client) Follow(ctx context.Context, topic string, partition int, r Read
 				r.Offset = strconv.FormatInt(list.NextOffset, 10)
 				continue
 			}
-			e, ok := errors.AsType[*Error](err)
-			if !ok || !e.Retryable || ctx.Err() != nil {
-				yield(openapi.Record{}, err)
-				return
+			var after time.Duration
+			if err == nil { // it has not waited for records: it is draining, or no long poll gets through
+				r.Offset = strconv.FormatInt(list.NextOffset, 10)
+			} else {
+				e := asError(err)
+				if !e.Retryable || ctx.Err() != nil {
+					yield(openapi.Record{}, err)
+					return
+				}
+				after = e.RetryAfter
 			}
-			if !sleep(ctx, defaultBackoff.delay(failures, e.RetryAfter)) {
+			if !sleep(ctx, defaultBackoff.delay(failures, after)) {
 				yield(openapi.Record{}, ctx.Err())
 				return
 			}

@@ -22,7 +22,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		b.deadline(time.Now().Add(b.timeout))
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { //nolint:errorlint // io.Reader gives EOF itself
+	if err == io.EOF {
 		b.deadline(time.Time{})
 	}
 	return n, err
