@@ -45,7 +45,7 @@ type Problem struct {
 
 // MemberError names a member of the request that is at fault.
 type MemberError struct {
-	// Pointer is a JSON pointer (RFC 6901) into the body, or the name of a query
+	// Pointer is a JSON pointer (RFC 6901) into the body, or a slash and the name of a query
 	// parameter or header field.
 	Pointer string `json:"pointer" validate:"required" example:"/records/0/value"`
 	Detail  string `json:"detail" validate:"required" example:"exactly one of value, valueText and valueBase64 is needed"`

@@ -186,6 +186,9 @@ func checkRecords(encoded []byte) error {
 		if rec.ValueForm == batch.FormJSON && rec.Value != nil && !jsontext.Value(rec.Value).IsValid() {
 			return malformed(at("/value"), "is not valid JSON")
 		}
+		if rec.ValueForm == batch.FormJSON {
+			l.json(rec.Value, at)
+		}
 		l.key(rec.Key, at)
 		l.headers(len(rec.Headers), at)
 		for j := range rec.Headers {

@@ -322,6 +322,7 @@ func (d *appendDecoder) value(form batch.Form) (err error) {
 		if d.rec.Value, err = d.raw(); err == nil && string(d.rec.Value) == "null" {
 			d.rec.Value = nil // a tombstone
 		}
+		d.limiter.json(d.rec.Value, func(string) string { return d.at("") })
 	}
 	return err
 }

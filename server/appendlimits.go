@@ -29,6 +29,34 @@ func (l *limiter) err() error {
 	return memberProblem(string(store.CodeInvalidArgument), l.errs)
 }
 
+// maxDepth is how deep a JSON value may be nested. A page of records nests it some
+// levels deeper, and readers have limits of their own.
+const maxDepth = 1000
+
+func (l *limiter) json(value []byte, at func(string) string) {
+	// Few values have so many brackets at all, and counting those is cheap.
+	if bytes.Count(value, []byte{'['})+bytes.Count(value, []byte{'{'}) <= maxDepth {
+		return
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			if depth++; depth > maxDepth {
+				l.refuse(at("/value"), "must not be nested more than "+strconv.Itoa(maxDepth)+" deep")
+				return
+			}
+		case c == ']', c == '}':
+			depth--
+		}
+	}
+}
+
 func (l *limiter) key(key []byte, at func(string) string) {
 	if len(key) > store.MaxKeyBytes {
 		l.refuse(at("/key"), "must be at most "+strconv.Itoa(store.MaxKeyBytes)+" bytes")

@@ -19,7 +19,14 @@ type badInput struct {
 	path             string // of the partition, if not that of the topic t
 }
 
-func at(pointers ...string) []string { return pointers }
+func at(pointers ...string) []string {
+	for i, p := range pointers { // names of parameters and header fields get a slash
+		if p != "" && p[0] != '/' {
+			pointers[i] = "/" + p
+		}
+	}
+	return pointers
+}
 
 const (
 	malformed = "malformed-request"
@@ -138,6 +145,7 @@ func badOther() []badInput {
 		{name: "batch with an empty header name", body: encoded(batch.Record{Headers: []batch.Header{{}}}), headers: binary, code: invalid, pointers: at("/records/0/headers/0/name")},
 		{name: "batch with JSON of doubled names", body: encoded(batch.Record{Value: []byte(`{"a":1,"a":2}`), ValueForm: batch.FormJSON}), headers: binary, code: malformed, pointers: at("/records/0/value")},
 		{name: "batch with JSON of half a surrogate", body: encoded(batch.Record{Value: []byte(`"\ud800"`), ValueForm: batch.FormJSON}), headers: binary, code: malformed, pointers: at("/records/0/value")},
+		{name: "batch with deep JSON", body: encoded(batch.Record{Value: []byte(strings.Repeat("[", 1001) + strings.Repeat("]", 1001)), ValueForm: batch.FormJSON}), headers: binary, code: invalid, pointers: at("/records/0/value")},
 		{name: "batch with a long key", body: encoded(batch.Record{Key: make([]byte, 32<<10+1)}), headers: binary, code: invalid, pointers: at("/records/0/key")},
 		{name: "batch with a long media type", body: encoded(batch.Record{Value: []byte("x"), ValueForm: batch.FormRaw, ContentType: strings.Repeat("x", 257)}), headers: binary, code: invalid, pointers: at("/records/0/contentType")},
 		{name: "media type malformed", body: "x", headers: []string{"Content-Type: ;;"}, code: "unsupported-media-type"},
@@ -323,7 +331,7 @@ func TestBadQueries(t *testing.T) {
 		p + "/producers?limit=1&limit=1":       "limit",
 		p + "/producers/-1":                    "pid",
 	} {
-		if got := pointers(e.get(path).problem(malformed)); len(got) != 1 || got[0] != pointer {
+		if got := pointers(e.get(path).problem(malformed)); len(got) != 1 || got[0] != "/"+pointer {
 			t.Errorf("%s: pointers %q, want %q", path, got, pointer)
 		}
 	}

@@ -169,8 +169,15 @@ func (b *bodies) readError(src *network, coding string, err error) error {
 	case src.err != nil: // reset, for one
 		return gone(src.err)
 	default:
-		return &problem{code: codeMalformed, detail: "the body is not valid " + coding, cause: err}
+		return unreadable("the body is not valid "+coding, err)
 	}
+}
+
+// unreadable is a malformed-request problem of a body as a whole.
+func unreadable(detail string, err error) *problem {
+	p := malformed("", detail)
+	p.cause = err
+	return p
 }
 
 func (b *bodies) tooLarge(actual int64) *problem {

@@ -274,3 +274,34 @@ func TestClientGoneIsLoggedAs499AndNotAnswered(t *testing.T) {
 	}
 	t.Errorf("no line with status 499: %v", e.log.lines(t))
 }
+
+// A client that sends all of a body before it looks for an answer gets the answer, also
+// when the body was refused at its first byte.
+func TestRefusedBodyIsReadToItsEnd(t *testing.T) {
+	e := newEnv(t).unchecked()
+	p := e.topic("t")
+	body := strings.Repeat("x", 17<<20)
+	for _, c := range []struct{ path, code string }{
+		{p + "/batches", "too-large"},
+		{p + "/batches?none=1", malformed},
+		{"/nothing/here", "not-found"},
+	} {
+		conn := dial(t, e)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: %d\r\n\r\n", c.path, len(body))
+		if _, err := io.WriteString(conn, body); err != nil {
+			t.Errorf("%s: the body was not taken: %v", c.path, err)
+			continue
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("%s: no answer: %v", c.path, err)
+			continue
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&answer{t, resp.StatusCode, resp.Header, got}).problem(c.code)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/oncelog/oncelog/openapi"
@@ -93,8 +94,8 @@ func (s *Server) fail(x *exchange, r *http.Request, err error) {
 	if after := s.problems[body.Code].RetryAfter; after > 0 {
 		h.Set("Retry-After", strconv.Itoa(after))
 	}
-	if body.Status == http.StatusRequestEntityTooLarge && r.ProtoMajor == 1 {
-		h.Set("Connection", "close") // the rest of the body is not worth reading
+	if r.ProtoMajor == 1 && !x.drainBody(r) {
+		h.Set("Connection", "close")
 	}
 	h["Content-Type"] = typeProblem
 	h["Cache-Control"] = noStore
@@ -104,11 +105,22 @@ func (s *Server) fail(x *exchange, r *http.Request, err error) {
 	}
 }
 
+// pointed makes JSON pointers of the names of parameters and header fields.
+func pointed(errs []openapi.MemberError) []openapi.MemberError {
+	out := slices.Clone(errs)
+	for i := range out {
+		if p := out[i].Pointer; p != "" && p[0] != '/' {
+			out[i].Pointer = "/" + p
+		}
+	}
+	return out
+}
+
 // problemOf makes the body of a problem, and a header field that belongs to it.
 func (s *Server) problemOf(err error) (*openapi.Problem, [2]string) {
 	if p, ok := errors.AsType[*problem](err); ok {
 		body := s.newProblem(p.code, p.detail)
-		body.Errors = p.errors
+		body.Errors = pointed(p.errors)
 		if p.code == string(store.CodeTooLarge) {
 			body.Limit, body.Actual = &p.limit, &p.actual
 		}

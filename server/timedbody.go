@@ -28,8 +28,33 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+const (
+	// drainBytes and drainTime bound what is read of a body that has been refused.
+	drainBytes = 64 << 20
+	drainTime  = 10 * time.Second
+)
+
+// drainBody reads what is left of a refused body, for many clients look for an answer
+// only when they have sent everything, and a connection that is closed before that
+// loses it. It reports whether the end was reached.
+func (x *exchange) drainBody(r *http.Request) bool {
+	if r.ContentLength == 0 {
+		return true
+	}
+	if r.Header.Get("Expect") != "" { // such a client waits to be asked for the body
+		return false
+	}
+	x.body.armed = true
+	x.body.deadline(time.Now().Add(drainTime))
+	n, err := io.CopyN(io.Discard, r.Body, drainBytes)
+	return n < drainBytes && err == io.EOF
+}
+
 // deadline sets the connection's. A response writer that cannot is one without a
 // connection.
 func (b *timedBody) deadline(t time.Time) {
-	_ = http.NewResponseController(b.w).SetReadDeadline(t)
+	// The assertion is what a http.ResponseController makes, without its allocations.
+	if c, ok := b.w.(interface{ SetReadDeadline(t time.Time) error }); ok {
+		_ = c.SetReadDeadline(t)
+	}
 }

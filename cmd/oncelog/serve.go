@@ -21,7 +21,7 @@ type serveCmd struct {
 
 	ReorderWait      time.Duration `default:"100ms" help:"How long a batch that is ahead of its predecessors waits for them; 0s refuses it at once."`
 	MaxBodyBytes     byteSize      `default:"16MiB" placeholder:"BYTES" help:"Largest request body after decompression. Default ${default}."`
-	AutoCreateTopics int           `default:"0" placeholder:"N" help:"Create a topic that does not exist, with N partitions, on the first append to it. 0: do not."`
+	AutoCreateTopics int           `default:"0" placeholder:"N" help:"Create a topic that does not exist, with N partitions, on the first append to it. 0: do not. Only for appends over plain HTTP: oncelog produce and the Go producer look the topic up first."`
 	CORSOrigin       []string      `name:"cors-origin" placeholder:"ORIGIN" help:"Web origin whose pages may use the API, or *. May be repeated."`
 
 	MaxStoreBytes     byteSize      `default:"0" placeholder:"BYTES" help:"Refuse appends once the store holds so much. 0: no bound."`
@@ -40,6 +40,8 @@ func (c *serveCmd) Validate() error {
 	switch {
 	case c.Data == "":
 		return errors.New("--data is empty")
+	case c.Listen == "":
+		return errors.New("--listen is empty; give host:port, such as 127.0.0.1:8080")
 	case c.ReorderWait < 0:
 		return errors.New("--reorder-wait is negative")
 	case c.MaxBodyBytes < 1:

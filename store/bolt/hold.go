@@ -57,6 +57,10 @@ func (s *Store) park(r *request, state *sequence.State, v sequence.Verdict) bool
 	return true
 }
 
+// unknownBatch is how many records a batch may have of a producer of whose epoch no
+// batch is known yet.
+const unknownBatch = 1000
+
 // withinWindow reports whether a gap is one that requests which overtake each other can
 // leave: no more records than a window of batches as large as those that we know of.
 func withinWindow(state *sequence.State, a sequence.Attempt, v sequence.Verdict) bool {
@@ -64,6 +68,9 @@ func withinWindow(state *sequence.State, a sequence.Attempt, v sequence.Verdict)
 		return false
 	}
 	largest := max(a.Count, state.LargestBatch())
+	if !state.Live() || state.Epoch() != a.Epoch {
+		largest = max(largest, unknownBatch)
+	}
 	return a.BaseSeq-v.Expected <= int64(largest)*sequence.Window
 }
 

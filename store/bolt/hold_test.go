@@ -115,23 +115,43 @@ func TestWhatIsNotHeld(t *testing.T) {
 	pid := r.pid()
 	ctx := context.Background()
 	r.refused(app(p, pid, 0, 1, 1), store.CodeOutOfOrderSequence) // asked not to
-	if a := <-r.held(ctx, app(p, pid, 0, 6, 1)); store.CodeOf(a.err) != store.CodeOutOfOrderSequence {
+	r.must(app(p, pid, 0, 0, 1), 0)
+	if a := <-r.held(ctx, app(p, pid, 0, 7, 1)); store.CodeOf(a.err) != store.CodeOutOfOrderSequence {
 		t.Errorf("six batches ahead: %+v", a)
 	}
-	if st := r.Stats(); st.PassingGaps != 1 || st.LastingGaps != 1 {
-		t.Errorf("passing %d, lasting %d, want 1 and 1", st.PassingGaps, st.LastingGaps)
+	if a := <-r.held(ctx, app(p, r.pid(), 0, 5001, 1)); store.CodeOf(a.err) != store.CodeOutOfOrderSequence {
+		t.Errorf("more than five batches of a thousand ahead: %+v", a)
 	}
-	for seq := int64(1); seq <= 5; seq++ {
+	if st := r.Stats(); st.PassingGaps != 1 || st.LastingGaps != 2 {
+		t.Errorf("passing %d, lasting %d, want 1 and 2", st.PassingGaps, st.LastingGaps)
+	}
+	for seq := int64(2); seq <= 6; seq++ {
 		r.held(ctx, app(p, pid, 0, seq, 1))
-		r.parked(p, int(seq))
+		r.parked(p, int(seq-1))
 	}
-	if a := <-r.held(ctx, app(p, pid, 0, 5, 1)); store.CodeOf(a.err) != store.CodeOutOfOrderSequence {
+	if a := <-r.held(ctx, app(p, pid, 0, 6, 1)); store.CodeOf(a.err) != store.CodeOutOfOrderSequence {
 		t.Errorf("a sixth held batch: %+v", a)
 	}
 	if n := r.Stats().Held; n != 5 {
 		t.Errorf("%d batches were held, want at most 5 of a producer", n)
 	}
 	r.close() // answers what is held
+}
+
+// A small batch may overtake a large one: of a new producer nobody knows how large its
+// batches are, of a known one its batches tell.
+func TestSmallBatchOvertakesALargeOne(t *testing.T) {
+	r := newRig(t, bolt.Options{ReorderWait: time.Minute})
+	p := r.topic("t", nil)
+	pid := r.pid()
+	for _, base := range []int64{0, 11} {
+		ch := r.held(context.Background(), app(p, pid, 0, base+10, 1))
+		r.parked(p, 1)
+		r.must(app(p, pid, 0, base, 10), base)
+		if a := <-ch; a.err != nil || a.ack.BaseOffset != base+10 {
+			t.Errorf("the small one: %+v", a)
+		}
+	}
 }
 
 func TestDeletingTheTopicEndsHolds(t *testing.T) {

@@ -172,6 +172,7 @@ func (s *Store) committed(start time.Time, size int64) {
 	s.stats.commitNanos.Add(int64(time.Since(start)))
 	s.stats.storeBytes.Store(size)
 	s.measure()
+	s.stats.diskFree.Store(diskFree(s.path))
 	s.judgeSpace()
 }
 
