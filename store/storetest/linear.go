@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -16,7 +18,8 @@ import (
 
 // Linearizability: there must be one order of all appends and reads of a partition,
 // each between its call and its answer, in which the append rule gives every answer
-// that was given (Herlihy and Wing; the checker is porcupine).
+// that was given (Herlihy and Wing; the checker is porcupine). Some callers give up
+// early: what they asked for may take effect at any time after, or never.
 
 const linearProducers = 3
 
@@ -38,25 +41,59 @@ type linearOutput struct {
 	code store.Code
 	ack  store.Ack
 	log  string
+	lost bool // the caller gave up: nobody knows what became of it
 }
 
 func linearModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return linearState{} },
-		Step: func(state, input, output any) (bool, any) {
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{linearState{}} },
+		Step: func(state, input, output any) []any {
 			s, okS := state.(linearState)
 			in, okI := input.(linearInput)
 			out, okO := output.(linearOutput)
-			if !okS || !okI || !okO {
-				return false, state
+			switch {
+			case !okS || !okI || !okO:
+				return nil
+			case out.lost:
+				return s.lost(in)
+			case in.values == nil:
+				return keepIf(out.code == "" && out.log == s.log, s)
 			}
-			if in.values == nil {
-				return out.code == "" && out.log == s.log, s
-			}
-			return s.append(in, out)
+			return keepIf(s.append(in, out))
 		},
 		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
 	}
+	return model.ToModel()
+}
+
+func keepIf(ok bool, s linearState) []any {
+	if !ok {
+		return nil
+	}
+	return []any{s}
+}
+
+// lost gives the states after an operation whose answer nobody got: an append may have
+// been carried out or not.
+func (s linearState) lost(in linearInput) []any {
+	states := []any{s}
+	if in.values == nil {
+		return states
+	}
+	state := s.producers[in.producer]
+	if sequence.Check(&state, in.attempt).Kind == sequence.Append {
+		states = append(states, s.store(in))
+	}
+	return states
+}
+
+// store is the state after an append.
+func (s linearState) store(in linearInput) linearState {
+	state := s.producers[in.producer]
+	s.producers[in.producer] = state.Apply(in.attempt, s.next, 0)
+	s.log += strings.Join(in.values, " ") + " "
+	s.next += int64(in.attempt.Count)
+	return s
 }
 
 // append reports whether the rule can have given the answer, and the state after it.
@@ -68,10 +105,7 @@ func (s linearState) append(in linearInput, out linearOutput) (bool, linearState
 		if out.code != "" || out.ack.Duplicate || out.ack.BaseOffset != s.next {
 			return false, s
 		}
-		s.producers[in.producer] = state.Apply(in.attempt, s.next, 0)
-		s.log += strings.Join(in.values, " ") + " "
-		s.next += int64(in.attempt.Count)
-		return true, s
+		return true, s.store(in)
 	case sequence.Duplicate:
 		return out.code == "" && out.ack.Duplicate && out.ack.BaseOffset == v.Original.BaseOffset, s
 	case sequence.Forgotten:
@@ -113,7 +147,7 @@ func (e *env) record(p store.Partition) []porcupine.Operation {
 			for range steps {
 				in, a := randomLinear(random, p, pids)
 				call := time.Since(start)
-				out := e.linear(p, in, a)
+				out := e.linear(p, in, a, random.IntN(6) == 0)
 				op := porcupine.Operation{
 					ClientId: client, Input: in, Output: out,
 					Call: int64(call), Return: int64(time.Since(start)),
@@ -125,6 +159,12 @@ func (e *env) record(p store.Partition) []porcupine.Operation {
 		})
 	}
 	wg.Wait()
+	end := int64(time.Since(start))
+	for i := range history {
+		if out, ok := history[i].Output.(linearOutput); ok && out.lost {
+			history[i].Return = end
+		}
+	}
 	return history
 }
 
@@ -143,10 +183,18 @@ func randomLinear(random *rand.Rand, p store.Partition, pids [linearProducers]in
 	return linearInput{producer: i, attempt: a.Attempt(), values: texts}, a
 }
 
-// linear carries an operation out.
-func (e *env) linear(p store.Partition, in linearInput, a store.Append) linearOutput {
+// linear carries an operation out, an append perhaps with a caller who soon gives up.
+func (e *env) linear(p store.Partition, in linearInput, a store.Append, hasty bool) linearOutput {
 	if in.values != nil {
-		ack, err := e.Append(e.ctx, a)
+		ctx, cancel := context.WithCancel(e.ctx)
+		defer cancel()
+		if hasty {
+			go cancel()
+		}
+		ack, err := e.Append(ctx, a)
+		if errors.Is(err, context.Canceled) {
+			return linearOutput{lost: true}
+		}
 		return linearOutput{code: store.CodeOf(err), ack: ack}
 	}
 	r, err := e.Read(e.ctx, store.Read{Partition: p, MaxRecords: 1000, MaxBytes: 1 << 20})
