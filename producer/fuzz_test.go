@@ -136,7 +136,9 @@ func FuzzProblem(f *testing.F) {
 		{303, "99999999999999999999", `{"code":"draining","retryable":true,"outcome":"not-applied"}`},
 		{229, "Fri, 31 Dec 9999 23:59:59 GMT", `{"code":"rate-limited","outcome":"not-applied"}`},
 		{300, "-1", `{"code":"internal","outcome":"perhaps"}`},
-		{209, "", `{"title":"Conflict","status":409}`}, {200, "", `{"code":7}`}, {102, "", ``},
+		{209, "", `{"title":"Conflict","status":409}`},
+		{200, "", `{"code":7}`},
+		{102, "", ``},
 	} {
 		f.Add(tt.status, tt.retryAfter, []byte(tt.body))
 	}

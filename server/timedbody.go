@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -47,7 +48,7 @@ func (x *exchange) drainBody(r *http.Request) bool {
 	x.body.armed = true
 	x.body.deadline(time.Now().Add(drainTime))
 	n, err := io.CopyN(io.Discard, r.Body, drainBytes)
-	return n < drainBytes && err == io.EOF
+	return n < drainBytes && errors.Is(err, io.EOF)
 }
 
 // deadline sets the connection's. A response writer that cannot is one without a

@@ -23,13 +23,13 @@ func (p *partition) noteExpiry(st *sequence.State) {
 // settle makes the expiry of producers that are due durable, so that what is shown
 // next cannot be undone by a restart.
 func (s *Store) settle(ctx context.Context, p *partition) error {
-	if s.clock.millis() < p.nextExpiry.Load() || s.failure.Load() != nil {
+	if due := s.clock.millis() >= p.nextExpiry.Load(); !due || s.failed() {
 		return nil
 	}
 	err := s.control(ctx, func() error { return s.expireDue(p) })
 	switch store.CodeOf(err) {
 	case store.CodeStorageFull, store.CodeStorageFailed:
-		return nil //nolint:nilerr // reads go on: the producer is shown until its expiry can be written
+		return nil // reads go on: the producer is shown until its expiry can be written
 	default:
 		return err
 	}

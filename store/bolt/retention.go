@@ -192,7 +192,7 @@ func (s *Store) maintain() {
 		s.stats.diskFree.Store(diskFree(s.path))
 		s.judgeSpace()
 		err := s.sweep(ctx)
-		if err != nil && ctx.Err() == nil && store.CodeOf(err) != store.CodeDraining && s.failure.Load() == nil {
+		if err != nil && ctx.Err() == nil && store.CodeOf(err) != store.CodeDraining && !s.failed() {
 			s.log.Warn("retention could not be applied, it will be tried again", slog.Any("error", err))
 		}
 	}

@@ -85,6 +85,9 @@ func (s *Store) Ready() error {
 	return s.writable()
 }
 
+// failed reports that no more writes are taken.
+func (s *Store) failed() bool { return s.failure.Load() != nil }
+
 // writable returns why no append can be taken, or nil.
 func (s *Store) writable() error {
 	if f := s.failure.Load(); f != nil {
