@@ -2,8 +2,10 @@ package bolt
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
@@ -35,7 +37,17 @@ func (r *Report) problem(format string, args ...any) {
 // progress, if not nil, is told of the bytes of batches examined and of their total. An
 // error means that the directory could not be examined.
 func Check(dir string, progress func(done, total int64)) (*Report, error) {
-	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, boltOptions(Options{}, true))
+	path := filepath.Join(dir, fileName)
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("there is no oncelog store in %s: %w", dir, err)
+	}
+	if err := checkLength(path); err != nil {
+		if cut, ok := errors.AsType[*cutOffError](err); ok {
+			return &Report{Problems: []string{cut.Error()}}, nil
+		}
+		return nil, openError(dir, err)
+	}
+	db, err := bbolt.Open(path, 0o600, boltOptions(Options{}, true))
 	if err != nil {
 		return nil, openError(dir, err)
 	}

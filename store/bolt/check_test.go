@@ -2,6 +2,9 @@ package bolt_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,5 +142,25 @@ func TestDamagedBatchIsNeverServed(t *testing.T) {
 	}
 	if got, err := read(other, 0); err != nil || len(got.Batches) != 1 {
 		t.Errorf("another partition: %v", err)
+	}
+}
+
+// A file that has lost its end must not take the process down with it.
+func TestFileThatIsCutOff(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	history(r, r.topic("t", nil))
+	r.close()
+	path := filepath.Join(r.dir, "oncelog.db")
+	for _, size := range []int64{20_000, 10_000, 8192, 5000} {
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := bolt.Check(r.dir, nil)
+		if err != nil || len(rep.Problems) != 1 || !strings.Contains(rep.Problems[0], "cut off: it has "+strconv.FormatInt(size, 10)) {
+			t.Errorf("check at %d bytes: %+v, %v", size, rep, err)
+		}
+		if _, err := bolt.Open(r.dir, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "cut off") {
+			t.Errorf("open at %d bytes: %v", size, err)
+		}
 	}
 }

@@ -61,6 +61,9 @@ func openFile(dir string, o Options) (*bbolt.DB, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, fileName)
+	if err := checkLength(path); err != nil {
+		return nil, openError(dir, err)
+	}
 	db, err := bbolt.Open(path, 0o600, boltOptions(o, false))
 	if err != nil {
 		return nil, openError(dir, err)
