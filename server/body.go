@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -88,7 +90,7 @@ func (b *bodies) read(r *http.Request, dst []byte) ([]byte, error) {
 	default:
 		dst, err = b.readAll(src, grow(dst, r.ContentLength))
 	}
-	return dst, b.readError(src, coding, err)
+	return dst, b.readError(r.Context(), src, coding, err)
 }
 
 // grow makes room for a body of a declared length, which is not believed too far.
@@ -155,7 +157,7 @@ func (b *bodies) readZstd(src io.Reader, dst []byte) ([]byte, error) {
 }
 
 // readError says what a failure to read a body means for the client.
-func (b *bodies) readError(src *network, coding string, err error) error {
+func (b *bodies) readError(ctx context.Context, src *network, coding string, err error) error {
 	var p *problem
 	switch {
 	case err == nil, errors.As(err, &p):
@@ -166,11 +168,20 @@ func (b *bodies) readError(src *network, coding string, err error) error {
 		return malformed("", "the body ended before the length that was announced")
 	case errors.Is(src.err, os.ErrDeadlineExceeded):
 		return malformed("", "the body did not arrive in time")
-	case src.err != nil: // reset, for one
+	case src.err != nil && lost(ctx, src.err):
 		return gone(src.err)
+	case src.err != nil:
+		return unreadable("the body is not framed as HTTP has it", src.err)
 	default:
 		return unreadable("the body is not valid "+coding, err)
 	}
+}
+
+// lost reports whether an error of reading a body means that there is no connection any
+// more.
+func lost(ctx context.Context, err error) bool {
+	_, network := errors.AsType[*net.OpError](err)
+	return network || ctx.Err() != nil
 }
 
 // unreadable is a malformed-request problem of a body as a whole.

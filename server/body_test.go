@@ -181,10 +181,13 @@ func TestBodyCutInTheMiddle(t *testing.T) {
 		"Content-Type: text/plain\r\nContent-Length: 10",
 		"Content-Type: application/json\r\nContent-Length: 100",
 		"Content-Type: text/plain\r\nTransfer-Encoding: chunked",
+		"Content-Type: text/broken\r\nTransfer-Encoding: chunked",
 	} {
 		conn := dial(t, e)
 		body := one
-		if strings.Contains(head, "chunked") {
+		if strings.Contains(head, "broken") {
+			body = "no number\r\nab\r\n"
+		} else if strings.Contains(head, "chunked") {
 			body = "5\r\nab"
 		} else if strings.Contains(head, "plain") {
 			body = "abc"
