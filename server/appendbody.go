@@ -81,8 +81,16 @@ func appendMedia(r *http.Request) (media, field string, err error) {
 }
 
 func (s *Server) jsonBatch(d *appendDecoder, r *http.Request) (*store.ProducerSeq, error) {
-	if err := noQuery(r); err != nil {
-		return nil, err
+	if r.URL.RawQuery != "" {
+		q := parseQuery(r.URL.RawQuery)
+		for _, name := range queryNames {
+			if _, ok := q.text(name); ok {
+				q.fault(name, "belongs into the body of a JSON batch")
+			}
+		}
+		if err := q.done(); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range [...]string{headerProducerID, headerProducerEpoch, headerProducerSeq, headerRecordKey} {
 		if _, ok := r.Header[name]; ok {

@@ -61,6 +61,9 @@ func Refusal(s *sequence.State, v sequence.Verdict, a sequence.Attempt) *Error {
 		e.Code = CodeOutOfOrderSequence
 		e.Detail = fmt.Sprintf("base sequence %d is %d ahead of the expected %d; send what is missing first",
 			a.BaseSeq, a.BaseSeq-v.Expected, v.Expected)
+		if s.Exists() && a.Epoch > s.Epoch() {
+			e.Detail = fmt.Sprintf("epoch %d is new here and begins at sequence 0, not %d", a.Epoch, a.BaseSeq)
+		}
 	default:
 		e.Code = CodeInternal
 		e.Err = fmt.Errorf("verdict %v is no refusal", v.Kind)

@@ -97,12 +97,12 @@ func TestRefusal(t *testing.T) {
 		},
 		"higher epoch that goes on": {
 			live, young, store.CodeOutOfOrderSequence,
-			[]string{" 14 ahead ", "expected 0;"},
+			[]string{"epoch 4 is new", "sequence 0, not 14"},
 			store.SequenceError{ExpectedSeq: 0, ReceivedSeq: 14, LastSeq: &last, CurrentEpoch: &epoch},
 		},
 		"higher epoch that goes on after expiry": {
 			tomb, young, store.CodeOutOfOrderSequence,
-			[]string{"expected 0;"},
+			[]string{"epoch 4 is new", "sequence 0, not 14"},
 			store.SequenceError{ExpectedSeq: 0, ReceivedSeq: 14, LastSeq: &last, CurrentEpoch: &epoch},
 		},
 		"fenced": {
