@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -359,6 +360,10 @@ func TestJudge(t *testing.T) {
 	}
 	if got := judge(&Error{Code: CodeForeignAnswer, Status: 413, Outcome: openapi.Unknown}); got != splittable {
 		t.Errorf("a proxy's 413 is judged %d", got)
+	}
+	cut := &Error{Code: CodeForeignAnswer, Status: 413, Outcome: openapi.Unknown, Err: io.ErrUnexpectedEOF}
+	if got := judge(cut); got != unknown {
+		t.Errorf("a 413 that was cut off: %v, want unknown", got)
 	}
 }
 

@@ -81,8 +81,8 @@ func judgeForeign(e *Error) verdict {
 	switch {
 	case e.Code == CodeInvalidArgument:
 		return refused
-	case e.Status == http.StatusRequestEntityTooLarge:
-		return splittable
+	case e.Status == http.StatusRequestEntityTooLarge && e.Err == nil:
+		return splittable // of an answer that was cut off, the status alone proves nothing
 	case e.Status == 0 && e.Outcome == openapi.NotApplied:
 		return unsentYet
 	}
