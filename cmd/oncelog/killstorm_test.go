@@ -103,9 +103,15 @@ func (k *killStorm) run(t *testing.T, g *gateway, proxy *badProxy) {
 	}
 	for range k.kills {
 		time.Sleep(time.Duration(50+k.rand.IntN(300)) * time.Millisecond) // the kill is to come at any moment
+		if k.hurried {                                                    // kill it before it can be asked again for what it has stored
+			select {
+			case <-proxy.lost:
+			case <-time.After(time.Second): // there may be nothing more to send
+			}
+		}
 		g.kill()
 		if k.hurried {
-			time.Sleep(time.Duration(k.rand.IntN(1500)) * time.Millisecond) // an outage that some do not sit out
+			time.Sleep(time.Duration(300+k.rand.IntN(1000)) * time.Millisecond) // an outage that some do not sit out
 		}
 		g.start()
 	}
@@ -141,13 +147,13 @@ func (k *killStorm) run(t *testing.T, g *gateway, proxy *badProxy) {
 // options draws how a producer is set up.
 func (k *killStorm) options() []producer.Option {
 	r := k.rand
-	request, delivery := 5*time.Second, 2*time.Minute
+	request, delivery, backoff := 5*time.Second, 2*time.Minute, 5*time.Millisecond
 	if k.hurried {
-		request, delivery = 300*time.Millisecond, 600*time.Millisecond
+		request, delivery, backoff = 300*time.Millisecond, 600*time.Millisecond, 50*time.Millisecond
 	}
 	return []producer.Option{
 		producer.WithRequestTimeout(request), producer.WithDeliveryTimeout(delivery),
-		producer.WithBackoff(5*time.Millisecond, 100*time.Millisecond), producer.WithLinger(2 * time.Millisecond),
+		producer.WithBackoff(backoff, 100*time.Millisecond), producer.WithLinger(2 * time.Millisecond),
 		producer.WithMaxInFlight(1 + r.IntN(5)),
 		producer.WithBatchBytes([]int{100, 1000, 4 * stormBatchBytes}[r.IntN(3)]),
 		producer.WithCompression([]producer.Encoding{producer.Identity, producer.Gzip, producer.Zstd}[r.IntN(3)]),

@@ -60,6 +60,7 @@ type badProxy struct {
 	share  float64
 	way    *http.Transport
 	late   sync.WaitGroup // requests that arrive after they have been answered
+	lost   chan struct{}  // receives when an answer is lost, if somebody waits for that
 
 	mu       sync.Mutex
 	rand     *rand.Rand
@@ -71,7 +72,7 @@ type badProxy struct {
 func newBadProxy(tb testing.TB, target string, share float64, seed uint64) *badProxy {
 	tb.Helper()
 	p := &badProxy{
-		target: target, share: share, way: &http.Transport{MaxIdleConnsPerHost: 64},
+		target: target, share: share, way: &http.Transport{MaxIdleConnsPerHost: 64}, lost: make(chan struct{}),
 		rand: rand.New(rand.NewPCG(seed, 1)), harmed: map[harm]int{}, marks: map[int]chan struct{}{},
 	}
 	s := httptest.NewServer(p)
@@ -150,6 +151,12 @@ func (p *badProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	a := p.forward(r, body)
+	if what == dropAnswer && a != nil && a.status < 300 {
+		select {
+		case p.lost <- struct{}{}:
+		default:
+		}
+	}
 	switch {
 	case what == dropAnswer:
 		panic(http.ErrAbortHandler)
