@@ -185,11 +185,12 @@ func TestBodyCutInTheMiddle(t *testing.T) {
 	} {
 		conn := dial(t, e)
 		body := one
-		if strings.Contains(head, "broken") {
+		switch {
+		case strings.Contains(head, "broken"):
 			body = "no number\r\nab\r\n"
-		} else if strings.Contains(head, "chunked") {
+		case strings.Contains(head, "chunked"):
 			body = "5\r\nab"
-		} else if strings.Contains(head, "plain") {
+		case strings.Contains(head, "plain"):
 			body = "abc"
 		}
 		fmt.Fprintf(conn, "POST %s/batches HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n%s", p, head, body)
