@@ -118,3 +118,20 @@ func splitLimit(b *outBatch, e *Error) int {
 	}
 	return int(*e.Problem.Limit)
 }
+
+// replaced gives the flight with the parts of a split batch in its place, to be sent from
+// now on.
+func replaced(flight []*outBatch, b *outBatch, parts []*outBatch, now time.Time) []*outBatch {
+	out := make([]*outBatch, 0, len(flight)+len(parts))
+	for _, o := range flight {
+		if o != b {
+			out = append(out, o)
+			continue
+		}
+		for _, p := range parts {
+			p.notBefore = now
+		}
+		out = append(out, parts...)
+	}
+	return out
+}

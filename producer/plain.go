@@ -110,18 +110,7 @@ func (l *plain) split(b *outBatch, e *Error, now time.Time) {
 		l.refuse(b, e)
 		return
 	}
-	var flight []*outBatch
-	for _, o := range l.flight {
-		if o != b {
-			flight = append(flight, o)
-			continue
-		}
-		for _, p := range parts {
-			p.notBefore = now
-		}
-		flight = append(flight, parts...)
-	}
-	l.flight = flight
+	l.flight = replaced(l.flight, b, parts, now)
 	l.pending = append(l.pending, event{batch: b, parts: parts, limit: limit})
 }
 

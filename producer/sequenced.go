@@ -275,18 +275,7 @@ func (l *sequenced) split(b *outBatch, e *Error, now time.Time) {
 		b.state = hole
 		return
 	}
-	flight := make([]*outBatch, 0, len(l.flight)+len(parts))
-	for _, o := range l.flight {
-		if o != b {
-			flight = append(flight, o)
-			continue
-		}
-		for _, p := range parts {
-			p.notBefore = now
-		}
-		flight = append(flight, parts...)
-	}
-	l.flight = flight
+	l.flight = replaced(l.flight, b, parts, now)
 	l.pending = append(l.pending, event{batch: b, parts: parts, limit: limit})
 }
 

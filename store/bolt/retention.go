@@ -189,8 +189,7 @@ func (s *Store) maintain() {
 		case <-s.closing:
 			return
 		}
-		s.stats.diskFree.Store(diskFree(s.path))
-		s.judgeSpace()
+		s.lookAtDisk()
 		err := s.sweep(ctx)
 		if err != nil && ctx.Err() == nil && store.CodeOf(err) != store.CodeDraining && !s.failed() {
 			s.log.Warn("retention could not be applied, it will be tried again", slog.Any("error", err))

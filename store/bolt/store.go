@@ -175,6 +175,11 @@ func (s *Store) committed(start time.Time, size int64) {
 	s.stats.commitNanos.Add(int64(time.Since(start)))
 	s.stats.storeBytes.Store(size)
 	s.measure()
+	s.lookAtDisk()
+}
+
+// lookAtDisk notes what is free on the disk, and judges whether that is enough.
+func (s *Store) lookAtDisk() {
 	s.stats.diskFree.Store(diskFree(s.path))
 	s.judgeSpace()
 }
