@@ -11,7 +11,10 @@ type Append struct {
 	Partition Partition
 	// Producer is nil for a plain append, which may be stored twice if it is retried.
 	Producer *ProducerSeq
-	Batch    batch.Batch
+	// Principal is who asks; a producer id may be used only by the one that it was
+	// issued to. "": nobody in particular.
+	Principal string
+	Batch     batch.Batch
 	// NoHold answers a batch that is ahead of its predecessors at once, instead of
 	// holding it for a moment until they come.
 	NoHold bool

@@ -11,7 +11,8 @@ type Engine interface {
 	// power, nor let any other call show a trace of it before. It judges idempotent
 	// batches by package sequence; a duplicate is an Ack, not an error. It checks, in
 	// this order: topic and partition, idempotence required, size against the topic's
-	// MaxBatchBytes, that the id was issued, then the sequence rule. When ctx ends
+	// MaxBatchBytes, that the id was issued, that it was issued to a.Principal
+	// (CodeForbidden), then the sequence rule. When ctx ends
 	// while the batch waits, the batch may be stored all the same; a batch that is
 	// held for its predecessors is dropped.
 	Append(ctx context.Context, a Append) (Ack, error)
@@ -30,8 +31,10 @@ type Engine interface {
 	Wait(ctx context.Context, p Partition, offset int64) error
 
 	// AllocateProducer returns an id that was never returned before and never will
-	// be, across restarts and crashes.
-	AllocateProducer(ctx context.Context) (ProducerID, error)
+	// be, across restarts and crashes. That it belongs to owner is as durable before
+	// the id is returned, and never changes. The owner "" is whoever gives no
+	// credentials; see [CheckOwner] for what else one may be.
+	AllocateProducer(ctx context.Context, owner string) (ProducerID, error)
 
 	// Ready returns nil while the engine takes writes, else why it does not.
 	Ready() error
@@ -86,6 +89,8 @@ type Producers interface {
 	// and partition. It fails with CodeUnknownProducerID only for an id that was
 	// never issued.
 	Producer(ctx context.Context, id int64) ([]ProducerState, error)
+	// ProducerOwner says whom an id was issued to. It fails like Producer, and is cheap.
+	ProducerOwner(ctx context.Context, id int64) (string, error)
 	// PartitionProducers is Producers for one partition.
 	PartitionProducers(ctx context.Context, p Partition, after int64, limit int) ([]ProducerState, error)
 	// PartitionProducer fails with CodeUnknownProducerID when the producer has no
@@ -119,4 +124,5 @@ type Store interface {
 	Partitions
 	Producers
 	Snapshots
+	Incidents
 }

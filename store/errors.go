@@ -28,6 +28,7 @@ const (
 const (
 	CodeIdempotenceRequired Code = "idempotence-required"
 	CodeUnknownProducerID   Code = "unknown-producer-id"
+	CodeForbidden           Code = "forbidden" // the id was issued to somebody else
 	CodeProducersExhausted  Code = "producers-exhausted"
 	CodeSequenceReused      Code = "sequence-reused"
 	CodeSequenceOverlap     Code = "sequence-overlap"

@@ -2,6 +2,9 @@ package store
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/oncelog/oncelog/store/batch"
 	"github.com/oncelog/oncelog/store/sequence"
@@ -19,6 +22,7 @@ const (
 	MaxHeaderValue    = 8 << 10  // bytes of a header's value
 	MinSegmentBytes   = 1 << 10  // the least that Config.SegmentBytes may be
 	MaxContentType    = 256      // bytes of a raw record's media type
+	MaxOwner          = 256      // bytes of the name of a producer's owner
 	MaxReadRecords    = 10_000   // records in one read
 	MaxReadBytes      = 64 << 20 // bytes in one read
 	ProducerBlockSize = 1000     // producer ids reserved at a time (KIP-730)
@@ -44,6 +48,22 @@ func CheckProducer(p *ProducerSeq, count int32) *Error {
 		return Errorf(CodeInvalidArgument, "producer id, epoch and every sequence of the batch must be from 0 to %d", int64(sequence.Max))
 	}
 	return nil
+}
+
+// CheckOwner holds the name of a producer's owner to what can be stored: at most MaxOwner
+// bytes of printable UTF-8. The error is CodeInvalidArgument.
+func CheckOwner(owner string) *Error {
+	printable := func(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
+	if len(owner) > MaxOwner || strings.ContainsFunc(owner, func(r rune) bool { return !printable(r) }) {
+		return Errorf(CodeInvalidArgument, "the name of a producer's owner must be at most %d bytes of printable UTF-8", MaxOwner)
+	}
+	return nil
+}
+
+// NotOwner refuses a producer id to those whom it was not issued to. It does not say who
+// that is.
+func NotOwner(id int64) *Error {
+	return Errorf(CodeForbidden, "producer id %d was issued to somebody else; POST /producers issues one of your own", id)
 }
 
 func tooLarge(format string, actual, limit int64) *Error {

@@ -22,7 +22,7 @@ type ProducerState struct {
 }
 
 // Counters count what became of a producer's appends to a partition since the engine
-// was opened.
+// was opened, or the producer's state there began anew after it had expired.
 type Counters struct {
 	Accepted   int64
 	Duplicate  int64
@@ -52,4 +52,28 @@ type ProducerSummary struct {
 	LastTimestamp time.Time
 	ExpiresAt     time.Time // of the partition that remembers it longest
 	Counters      Counters
+	Newest        NewestBatch
+}
+
+// Add takes the state of a further partition into the summary. Of a summary that is new,
+// it also sets the id.
+func (p *ProducerSummary) Add(s *ProducerState) {
+	p.ID = s.ID
+	p.Epoch = max(p.Epoch, s.State.Epoch())
+	p.Partitions++
+	p.Counters = p.Counters.Add(s.Counters)
+	if at := time.UnixMilli(s.State.LastTimestamp()).UTC(); at.After(p.LastTimestamp) {
+		p.LastTimestamp = at
+		p.Newest = NewestBatch{Partition: s.Partition, Seq: s.State.LastSeq(), Offset: s.State.LastOffset()}
+	}
+	if s.ExpiresAt.After(p.ExpiresAt) {
+		p.ExpiresAt = s.ExpiresAt
+	}
+}
+
+// NewestBatch is the end of what a producer has stored last, over all partitions.
+type NewestBatch struct {
+	Partition Partition
+	Seq       int64
+	Offset    int64
 }

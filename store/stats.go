@@ -18,8 +18,11 @@ type Stats struct {
 
 	Commits     int64 // durable transactions
 	CommitNanos int64 // spent in them
+	CommitTimes Durations
 	Parked      int64 // batches held right now
 	StoreBytes  int64 // size of the store on disk
 	FreeBytes   int64 // of StoreBytes, what is free for new data
 	DiskFree    int64 // free on the store's file system, −1 when unknown
+
+	ProducerIDMark int64 // below it lie all producer ids that are issued or reserved
 }

@@ -76,7 +76,7 @@ func (s *Store) admit(p *partition, a *store.Append) error {
 		if err := store.CheckProducer(a.Producer, a.Batch.Count); err != nil {
 			return err
 		}
-		if err := s.pids.issued(a.Producer.ID); err != nil {
+		if err := s.pids.admit(a.Producer.ID, a.Principal); err != nil {
 			return err
 		}
 	}

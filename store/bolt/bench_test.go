@@ -42,7 +42,7 @@ func BenchmarkAppend(b *testing.B) {
 				if n >= int64(shape.producers) {
 					return
 				}
-				pid, err := s.AllocateProducer(ctx)
+				pid, err := s.AllocateProducer(ctx, "")
 				if err != nil {
 					b.Error(err)
 					return

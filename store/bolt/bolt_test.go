@@ -111,7 +111,7 @@ func (r *rig) topic(name string, change func(*store.Config)) store.Partition {
 
 func (r *rig) pid() int64 {
 	r.t.Helper()
-	p, err := r.AllocateProducer(context.Background())
+	p, err := r.AllocateProducer(context.Background(), "")
 	if err != nil {
 		r.t.Fatal(err)
 	}

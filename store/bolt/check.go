@@ -91,6 +91,7 @@ func (c *checker) run(tx *bbolt.Tx) (err error) {
 		return nil
 	})
 	c.strays(tx)
+	c.owners(tx)
 	return err
 }
 
@@ -139,7 +140,7 @@ type partitionCheck struct {
 	earliest int64
 	sums     map[int64]*segmentRow // by base offset: what the headers add up to
 	next     int64
-	states   map[int64]sequence.State
+	states   states
 }
 
 func (c *partitionCheck) bad(format string, args ...any) {
@@ -233,8 +234,7 @@ func (c *partitionCheck) producer(base int64, h *header) {
 	if !h.idempotent {
 		return
 	}
-	st := c.states[h.producer.ID]
-	if v := sequence.Check(&st, h.attempt()); v.Kind != sequence.Append {
+	if v := sequence.Check(c.states.of(h.producer.ID), h.attempt()); v.Kind != sequence.Append {
 		// A tombstone lets a higher epoch on, so Expired is a fault as well.
 		c.bad("the batch at offset %d, producer %d epoch %d sequence %d, does not follow what that producer sent before (%v)",
 			base, h.producer.ID, h.producer.Epoch, h.producer.BaseSeq, v.Kind)
@@ -293,7 +293,7 @@ func (c *partitionCheck) snapshot(kind byte, l listedSnapshot) {
 	if l.offset > c.next {
 		c.bad("snapshot at %d is above the end of the log %d", l.offset, c.next)
 	}
-	states, err := readSnapshot(c.tx, c.uid, kind, l.offset, l.snapshotRow)
+	found, err := readSnapshot(c.tx, c.uid, kind, l.offset, l.snapshotRow)
 	if err != nil {
 		c.bad("snapshot at %d: %v", l.offset, err)
 		return
@@ -303,7 +303,7 @@ func (c *partitionCheck) snapshot(kind byte, l listedSnapshot) {
 		c.bad("snapshot at %d: %v", l.offset, err)
 		return
 	}
-	for _, d := range compareStates(states, rebuilt.states) {
+	for _, d := range compareStates(found, rebuilt.states) {
 		c.bad("snapshot at %d: %s", l.offset, d)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/oncelog/oncelog/store"
 )
 
@@ -43,10 +45,9 @@ func (s *Store) lastWrites() error {
 			return fmt.Errorf("snapshot of topic %q partition %d: %w", p.name.Topic, p.name.Number, err)
 		}
 	}
-	<-s.pids.turn
-	defer func() { s.pids.turn <- struct{}{} }()
-	if next := s.pids.next.Load(); next != s.pids.mark {
-		return s.putPIDMark(next)
+	left, mark := s.pids.leave()
+	if len(left) == 0 && mark == s.pids.mark.Load() {
+		return nil
 	}
-	return nil
+	return s.update(func(tx *bbolt.Tx) error { return putLeft(tx, left, mark) })
 }

@@ -14,22 +14,33 @@ type group struct {
 	judged  int
 	bytes   int64
 	batches []stagedBatch
+	states  []stagedState // of the producers that batches and marks change
 	marks   []stagedMark
-	parts   []*partition // those with something staged
-	answers []answer     // that wait for the commit
-	keys    []byte       // keys and headers of the staged batches
+	parts   []*partition   // those with something staged
+	answers []answer       // that wait for the commit
+	keys    []byte         // keys and headers of the staged batches
+	known   sequence.State // what lookup found where no state lies ready
 }
 
 // stagedBatch is a batch with its place in the log.
 type stagedBatch struct {
 	r    *request
+	pr   *producer // nil for a plain append
 	base int64
 	at   int64
+}
+
+// stagedState is what a producer's state will be.
+type stagedState struct {
+	p     *partition
+	pr    *producer
+	state sequence.State
 }
 
 // stagedMark is the expiry of a producer.
 type stagedMark struct {
 	p      *partition
+	pr     *producer
 	offset int64
 	number uint64
 	mark   mark
@@ -49,7 +60,6 @@ type stagedPart struct {
 	marks   uint64
 	bytes   int64
 	batches int64
-	states  map[int64]sequence.State
 	live    int // by how many the group changes the number of live producers
 }
 
@@ -66,6 +76,8 @@ func (s *Store) run() {
 			s.unhold(r) // its caller has gone
 		case <-s.holds.expired():
 			s.expireHolds()
+		case <-s.captures.due():
+			s.stepCapture()
 		case <-s.closing:
 			s.finish()
 			return
@@ -83,6 +95,7 @@ func (s *Store) finish() {
 			fn()
 		default:
 			s.refuseHeld()
+			s.endCaptures()
 			return
 		}
 	}
@@ -135,12 +148,15 @@ func (s *Store) flush(g *group) {
 
 func (g *group) reset() {
 	for _, p := range g.parts {
-		clear(p.staged.states)
-		p.staged = stagedPart{states: p.staged.states}
+		p.staged = stagedPart{}
+	}
+	for i := range g.states {
+		g.states[i].pr.staged = 0
 	}
 	clear(g.batches)
 	clear(g.answers)
-	g.batches, g.marks, g.parts, g.answers = g.batches[:0], g.marks[:0], g.parts[:0], g.answers[:0]
+	g.batches, g.states, g.marks = g.batches[:0], g.states[:0], g.marks[:0]
+	g.parts, g.answers = g.parts[:0], g.answers[:0]
 	g.bytes = 0
 }
 
@@ -185,20 +201,21 @@ func putGroup(tx *bbolt.Tx, g *group) error {
 // publish makes the group visible. It is durable by now.
 func (s *Store) publish(g *group) {
 	for _, p := range g.parts {
-		st := &p.staged
 		p.mu.Lock()
+		st := &p.staged
 		a := p.active()
 		a.Bytes += st.bytes
+		p.sinceSnap += st.bytes
 		a.Batches += st.batches
 		a.Next = st.next
 		p.lastAt, p.marks = st.lastAt, st.marks
 		if st.batches > 0 {
 			a.LastAt = st.lastAt
 		}
-		for pid, state := range st.states {
-			p.replaceState(pid, &state)
-			p.noteExpiry(&state)
-		}
+	}
+	s.publishStates(g)
+	for _, p := range g.parts {
+		st := &p.staged
 		p.mu.Unlock()
 		if st.batches > 0 {
 			p.advance(st.next)
@@ -206,15 +223,38 @@ func (s *Store) publish(g *group) {
 		s.stats.accepted.Add(st.batches)
 		s.stats.bytes.Add(st.bytes)
 	}
+}
+
+// publishStates replaces the states of producers, in the order of their newest batches,
+// as [dedup] wants it. The caller holds mu of all partitions.
+func (s *Store) publishStates(g *group) {
+	for i := range g.marks {
+		m := &g.marks[i]
+		if g.states[m.pr.staged-1].state.Live() { // expired, and begun anew
+			m.pr.counters.reset()
+		}
+	}
+	records := int64(0)
 	for i := range g.batches {
-		r := g.batches[i].r
-		s.stats.records.Add(int64(r.batch.Count))
-		if r.idempotent {
-			c := &r.p.producers[r.producer.ID].counters
-			c.accepted.Add(1)
-			if !r.heldAt.IsZero() {
-				c.held.Add(1)
-			}
+		b := &g.batches[i]
+		records += int64(b.r.batch.Count)
+		if b.pr == nil {
+			continue
+		}
+		b.pr.counters.accepted.Add(1)
+		if !b.r.heldAt.IsZero() {
+			b.pr.counters.held.Add(1)
+			s.noteHeld(b.r, &g.states[b.pr.staged-1].state, b.base)
+		}
+		if st := &g.states[b.pr.staged-1]; st.state.LastOffset() == b.base+int64(b.r.batch.Count)-1 {
+			st.p.dedup.publish(b.pr, &st.state)
+		}
+	}
+	s.stats.records.Add(records)
+	for i := range g.marks {
+		m := &g.marks[i]
+		if st := &g.states[m.pr.staged-1]; !st.state.Live() {
+			m.p.dedup.publish(m.pr, &st.state)
 		}
 	}
 }

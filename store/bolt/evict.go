@@ -6,33 +6,16 @@ import (
 	"slices"
 )
 
-// mostEvicted bounds what one newcomer can push out, and so its transaction.
-const mostEvicted = 4096
-
-// idle is a live producer with the offset of its newest record, which orders producers
-// by how long they have been quiet.
-type idle struct {
-	pid  int64
-	last int64
-}
-
 // makeRoom keeps a partition within the topic's MaxProducers when one more is about to
 // get live state: those that have been quiet for longest are replaced by tombstones, in
-// the transaction of the newcomer. Finding them takes a walk over all, so in a large
-// partition some more go than must.
+// the transaction of the newcomer.
 func (s *Store) makeRoom(g *group, p *partition) {
 	limit := p.topic.config().MaxProducers
-	over := int64(p.live+p.staged.live) + 1 - limit
+	over := int64(p.dedup.live+p.staged.live) + 1 - limit
 	if over <= 0 {
 		return
 	}
-	over = min(max(over, limit/1000), mostEvicted)
-	all := p.idles()
-	slices.SortFunc(all, func(a, b idle) int { return cmp.Compare(a.last, b.last) })
-	for _, i := range all[:min(int(over), len(all))] {
-		state, _ := p.state(i.pid)
-		s.stageExpiry(g, p, i.pid, &state, g.now)
-	}
+	s.evict(g, p, over)
 	if !p.crowded {
 		p.crowded = true
 		s.log.Warn("a partition has reached maxProducers, the producers that were quiet for longest are expired",
@@ -40,18 +23,32 @@ func (s *Store) makeRoom(g *group, p *partition) {
 	}
 }
 
-// idles lists the live producers as the group in progress sees them.
-func (p *partition) idles() []idle {
-	all := make([]idle, 0, p.live+len(p.staged.states))
-	for pid, pr := range p.producers {
-		if _, staged := p.staged.states[pid]; !staged && pr.state.Live() {
-			all = append(all, idle{pid, pr.state.LastOffset()})
+// evict stages the expiry of the n live producers that have been quiet for longest. Those
+// that the group touches have their newest batch in it and so come last.
+func (s *Store) evict(g *group, p *partition, n int64) {
+	n = min(n, mostEvicted)
+	for pr := p.dedup.quietest; pr != nil && n > 0; pr = pr.newer {
+		if pr.staged == 0 {
+			s.stageExpiry(g, p, pr.id, &pr.state, g.now)
+			n--
 		}
 	}
-	for pid, st := range p.staged.states {
-		if st.Live() {
-			all = append(all, idle{pid, st.LastOffset()})
+	if n == 0 {
+		return
+	}
+	var touched []*producer
+	for i := range g.states {
+		if st := &g.states[i]; st.p == p && st.state.Live() {
+			touched = append(touched, st.pr)
 		}
 	}
-	return all
+	last := func(pr *producer) int64 { return g.states[pr.staged-1].state.LastOffset() }
+	slices.SortFunc(touched, func(a, b *producer) int { return cmp.Compare(last(a), last(b)) })
+	for _, pr := range touched[:min(int(n), len(touched))] {
+		s.stageExpiry(g, p, pr.id, &g.states[pr.staged-1].state, g.now)
+	}
 }
+
+// mostEvicted bounds what one newcomer can push out, and so its transaction: a limit that
+// was lowered is reached step by step.
+const mostEvicted = 4096

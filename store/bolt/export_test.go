@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/sequence"
 )
 
 // Crash ends the engine as a kill would: nothing is written any more, and what waits is
@@ -61,6 +64,7 @@ var (
 	BucketChunks    = bucketChunks
 	BucketMarks     = bucketMarks
 	BucketTrash     = bucketTrash
+	BucketOwners    = bucketOwners
 	KeyPIDMark      = keyPIDMark
 	KeyFormat       = keyFormat
 )
@@ -73,4 +77,74 @@ func (s *Store) SetDisk(disk, file int64) {
 	s.stats.diskFree.Store(disk)
 	s.stats.freeBytes.Store(file)
 	s.judgeSpace()
+}
+
+// PIDsWaiting is the number of owners that wait for a block of producer ids.
+func (s *Store) PIDsWaiting() int {
+	s.pids.mu.Lock()
+	defer s.pids.mu.Unlock()
+	if s.pids.waiting == nil {
+		return 0
+	}
+	return len(s.pids.waiting.owners)
+}
+
+// Admit is the check of whether a producer id may be used.
+func (s *Store) Admit(id int64, principal string) error { return s.pids.admit(id, principal) }
+
+// PutOwner writes a block of producer ids as if they had all been given away.
+func PutOwner(tx *bbolt.Tx, owner string, start, end int64) error {
+	b := newBlock(owner, start, end)
+	return tx.Bucket(bucketOwners).Put(ownerKey(start), encodeOwner(b, end))
+}
+
+// CaptureFrom is from how many producers on a snapshot is taken in steps.
+const CaptureFrom = captureFrom
+
+// BeginCapture takes the first step of a snapshot and no further one.
+func (s *Store) BeginCapture(p store.Partition) {
+	done := make(chan struct{})
+	s.controls <- func() {
+		defer close(done)
+		pt, err := s.partition(p)
+		if err != nil {
+			panic(err)
+		}
+		if _, err := s.capture(pt, store.SnapshotRequest); err != nil {
+			panic(err)
+		}
+		s.stepCapture()
+		s.captures = captures{}
+	}
+	<-done
+}
+
+// FilledSeq is the sequence with which the producers of FillProducers go on.
+const FilledSeq = 10 * sequence.Window
+
+// FillProducers makes a partition know producers 0 to n−1 with full windows.
+// Nothing of it is on disk before a snapshot is taken.
+func (s *Store) FillProducers(p store.Partition, n int) {
+	done := make(chan struct{})
+	s.controls <- func() {
+		defer close(done)
+		pt, err := s.partition(p)
+		if err != nil {
+			panic(err)
+		}
+		pt.mu.Lock()
+		defer pt.mu.Unlock()
+		now := s.clock.millis()
+		for pid := range int64(n) {
+			var st sequence.State
+			for i := range int64(sequence.Window) {
+				a := sequence.Attempt{BaseSeq: i * 10, Count: 10, Digest: sequence.Digest{byte(pid), byte(pid >> 8), byte(i)}}
+				st = st.Apply(a, pid*100+i*10, now)
+			}
+			pr := &producer{id: pid}
+			pt.dedup.byID[pid] = pr
+			pt.dedup.publish(pr, &st)
+		}
+	}
+	<-done
 }

@@ -42,11 +42,8 @@ func (s *Store) park(r *request, state *sequence.State, v sequence.Verdict) bool
 	if len(held) >= heldBatches || bytes > heldBytes {
 		return false
 	}
-	if p.held == nil {
-		p.held = map[int64][]*request{}
-	}
 	r.heldAt = time.Now()
-	p.held[r.producer.ID] = append(held, r)
+	p.setHeld(r.producer.ID, append(held, r))
 	p.parked.Add(1)
 	s.stats.parked.Add(1)
 	s.stats.held.Add(1)
@@ -79,8 +76,8 @@ func (s *Store) releaseHeld(g *group, p *partition, pid int64) {
 	for {
 		held := p.held[pid]
 		i := slices.IndexFunc(held, func(r *request) bool {
-			state, _ := p.state(pid)
-			return sequence.Check(&state, r.attempt).Kind != sequence.OutOfOrder
+			state, _ := g.lookup(p, pid)
+			return sequence.Check(state, r.attempt).Kind != sequence.OutOfOrder
 		})
 		if i < 0 {
 			return
@@ -101,12 +98,7 @@ func (s *Store) unhold(r *request) {
 	if i < 0 {
 		return
 	}
-	held = slices.Delete(held, i, i+1)
-	if len(held) == 0 {
-		delete(p.held, r.producer.ID)
-	} else {
-		p.held[r.producer.ID] = held
-	}
+	p.setHeld(r.producer.ID, slices.Delete(slices.Clone(held), i, i+1))
 	p.parked.Add(-1)
 	s.stats.parked.Add(-1)
 	if j := slices.Index(s.holds.list, r); j >= 0 {
@@ -147,13 +139,13 @@ func (s *Store) endHold(r *request, passing bool) {
 		r.answer(store.Ack{}, unknownTopic(r.p.name.Topic))
 		return
 	}
-	if pr := r.p.producers[r.producer.ID]; pr != nil {
+	if pr := r.p.dedup.byID[r.producer.ID]; pr != nil {
 		pr.counters.held.Add(1)
 	}
-	state, _ := r.p.state(r.producer.ID)
-	v := sequence.Check(&state, r.attempt)
+	state, _ := s.group.lookup(r.p, r.producer.ID)
+	v := sequence.Check(state, r.attempt)
 	s.count(r.p, r, v, passing)
-	r.answer(store.Ack{}, store.Refusal(&state, v, r.attempt))
+	r.answer(store.Ack{}, store.Refusal(state, v, r.attempt))
 }
 
 // countGap counts a gap and says once per producer and partition that one lasts.

@@ -19,27 +19,27 @@ func (s *Store) judge(g *group, r *request) {
 		}
 		return
 	}
-	state, staged := p.state(r.producer.ID)
-	if at, due := expiry(&state, p.topic.config(), g.now); due {
-		state = s.stageExpiry(g, p, r.producer.ID, &state, at)
+	state, staged := g.lookup(p, r.producer.ID)
+	if at, due := expiry(state, p.topic.config(), g.now); due {
+		state = s.stageExpiry(g, p, r.producer.ID, state, at)
 		staged = true
 	}
-	v := sequence.Check(&state, r.attempt)
+	v := sequence.Check(state, r.attempt)
 	switch v.Kind {
 	case sequence.Append:
 		if !s.full(r) {
-			s.stageInOrder(g, r, &state)
+			s.stageInOrder(g, r, state)
 		}
 	case sequence.Duplicate, sequence.Forgotten:
 		s.count(p, r, v, false)
 		s.reply(g, r, staged, store.DuplicateAck(v, r.attempt), nil)
 	case sequence.OutOfOrder:
-		if s.park(r, &state, v) {
+		if s.park(r, state, v) {
 			return
 		}
-		s.refuse(g, r, &state, v, staged)
+		s.refuse(g, r, state, v, staged)
 	default:
-		s.refuse(g, r, &state, v, staged)
+		s.refuse(g, r, state, v, staged)
 	}
 }
 
@@ -82,18 +82,30 @@ func (s *Store) reply(g *group, r *request, staged bool, ack store.Ack, err erro
 	r.answer(ack, err)
 }
 
-// state is what the group in progress knows of a producer, and whether it rests on
-// something staged.
-func (p *partition) state(pid int64) (state sequence.State, staged bool) {
-	if p.staged.used {
-		if st, ok := p.staged.states[pid]; ok {
-			return st, true
-		}
+// lookup finds what the group in progress knows of a producer, and whether that rests on
+// something staged. The state is to be read only, and before anything else is staged.
+func (g *group) lookup(p *partition, pid int64) (state *sequence.State, staged bool) {
+	pr := p.dedup.byID[pid]
+	switch {
+	case pr == nil:
+		g.known = p.dedup.state(pid)
+		return &g.known, false
+	case pr.staged > 0:
+		return &g.states[pr.staged-1].state, true
 	}
-	if pr := p.producers[pid]; pr != nil {
-		return pr.state, false
+	return &pr.state, false
+}
+
+// set stages a producer's state.
+func (g *group) set(p *partition, pid int64, state sequence.State) *producer {
+	pr := p.enter(pid)
+	if pr.staged > 0 {
+		g.states[pr.staged-1].state = state
+		return pr
 	}
-	return sequence.State{}, false
+	g.states = append(g.states, stagedState{p, pr, state})
+	pr.staged = int32(len(g.states))
+	return pr
 }
 
 // expiry reports whether a live state is due to expire, and since when.
@@ -117,9 +129,6 @@ func expiresAt(state *sequence.State, c *store.Config) int64 {
 func (g *group) overlay(p *partition) *stagedPart {
 	st := &p.staged
 	if !st.used {
-		if st.states == nil {
-			st.states = map[int64]sequence.State{}
-		}
 		st.used, st.next, st.lastAt, st.marks = true, p.next.Load(), p.lastAt, p.marks
 		g.parts = append(g.parts, p)
 	}
@@ -128,14 +137,13 @@ func (g *group) overlay(p *partition) *stagedPart {
 
 // stageExpiry makes a producer's expiry part of the group: it must be durable before
 // anybody learns of it, or a clock that was set back could undo it after a restart.
-func (s *Store) stageExpiry(g *group, p *partition, pid int64, state *sequence.State, at int64) sequence.State {
+func (s *Store) stageExpiry(g *group, p *partition, pid int64, state *sequence.State, at int64) *sequence.State {
 	st := g.overlay(p)
-	tomb := state.Expire(at)
-	g.marks = append(g.marks, stagedMark{p: p, offset: st.next, number: st.marks, mark: mark{pid: pid, at: at}})
+	pr := g.set(p, pid, state.Expire(at))
+	g.marks = append(g.marks, stagedMark{p: p, pr: pr, offset: st.next, number: st.marks, mark: mark{pid: pid, at: at}})
 	st.marks++
 	st.live--
-	st.states[pid] = tomb
-	return tomb
+	return &g.states[pr.staged-1].state
 }
 
 // rollFirst closes the active segment if that has to happen before r is written. It
@@ -145,7 +153,7 @@ func (s *Store) rollFirst(g *group, r *request) bool {
 		return false
 	}
 	s.flush(g) // the snapshot between the segments must not hold what is not durable
-	if err := s.roll(r.p); err != nil {
+	if err := s.rollInPassing(r.p); err != nil {
 		r.failed = err
 		return false
 	}
@@ -166,21 +174,23 @@ func (s *Store) stage(g *group, r *request, state *sequence.State) bool {
 	st := g.overlay(p)
 	at := max(g.now, st.lastAt)
 	base := st.next
-	g.batches = append(g.batches, stagedBatch{r: r, base: base, at: at})
 	g.bytes += int64(len(r.batch.Bytes))
 	st.next += int64(r.batch.Count)
 	st.lastAt = at
 	st.bytes += int64(len(r.batch.Bytes))
 	st.batches++
 	ack := store.Ack{BaseOffset: base, LastOffset: st.next - 1, NextSeq: -1, AppendedAt: millis(at)}
+	var pr *producer
 	if state != nil {
+		next := state.Apply(r.attempt, base, at)
 		if !state.Live() {
 			s.makeRoom(g, p)
 			st.live++
 		}
-		st.states[r.producer.ID] = state.Apply(r.attempt, base, at)
+		pr = g.set(p, r.producer.ID, next)
 		ack.NextSeq = r.attempt.LastSeq() + 1
 	}
+	g.batches = append(g.batches, stagedBatch{r: r, pr: pr, base: base, at: at})
 	g.answers = append(g.answers, answer{r: r, ack: ack})
 	return true
 }
@@ -198,9 +208,10 @@ func (p *partition) rollDue(n, now int64) bool {
 // count counts a verdict other than Append. passing says of a gap that it lies within
 // what requests that overtake each other can cause.
 func (s *Store) count(p *partition, r *request, v sequence.Verdict, passing bool) {
+	s.note(r, v, passing)
 	var c counters // of a producer that the partition does not know: nobody looks
 	of := &c
-	if pr := p.producers[r.producer.ID]; pr != nil {
+	if pr := p.dedup.byID[r.producer.ID]; pr != nil {
 		of = &pr.counters
 	}
 	switch v.Kind {

@@ -16,7 +16,6 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/oncelog/oncelog/store"
-	"github.com/oncelog/oncelog/store/sequence"
 )
 
 // Open opens the data directory dir, making it if need be, and recovers from whatever
@@ -37,8 +36,6 @@ func Open(dir string, o Options) (*Store, error) {
 		group: &group{},
 	}
 	s.clock.now = o.Now
-	s.pids.turn = make(chan struct{}, 1)
-	s.pids.turn <- struct{}{}
 	s.stats.diskFree.Store(diskFree(dir))
 	rec, err := s.recover()
 	if err != nil {
@@ -127,10 +124,14 @@ func boltOptions(o Options, readOnly bool) *bbolt.Options {
 
 func openError(dir string, err error) error {
 	if errors.Is(err, berrors.ErrTimeout) {
-		return fmt.Errorf("data directory %s is in use by another oncelog process", dir)
+		return fmt.Errorf("data directory %s: %w", dir, ErrInUse)
 	}
 	return fmt.Errorf("open data directory %s: %w", dir, err)
 }
+
+// ErrInUse is why a data directory cannot be opened or checked while a process has it
+// open.
+var ErrInUse = errors.New("in use by another oncelog process")
 
 var errForeign = errors.New("this is not an oncelog data file")
 
@@ -159,11 +160,8 @@ type recovery struct {
 func (s *Store) recover() (*recovery, error) {
 	rec := &recovery{}
 	err := s.view(func(tx *bbolt.Tx) error {
-		meta := tx.Bucket(bucketMeta)
 		s.stats.storeBytes.Store(tx.Size())
-		if v := meta.Get(keyPIDMark); v != nil {
-			s.pids.recovered(int64(binary.BigEndian.Uint64(v)))
-		}
+		s.recoverPIDs(tx)
 		return tx.Bucket(bucketTopics).ForEach(func(name, v []byte) error {
 			var row topicRow
 			if err := json.Unmarshal(v, &row); err != nil {
@@ -184,11 +182,20 @@ func (s *Store) recover() (*recovery, error) {
 	s.measure()
 	for _, p := range rec.replays {
 		// A start that had to replay saves the next one from it.
-		if _, err := s.takeSnapshot(p, store.SnapshotStartup); err != nil {
+		if err := s.snapshotAtStart(p); err != nil {
 			s.log.Warn("no snapshot could be taken at start", p.logTopic(), p.logNumber(), slog.Any("error", err))
 		}
 	}
 	return rec, nil
+}
+
+func (s *Store) snapshotAtStart(p *partition) error {
+	if p.large() {
+		_, err := s.capture(p, store.SnapshotStartup)
+		return err
+	}
+	_, err := s.takeSnapshot(p, store.SnapshotStartup)
+	return err
 }
 
 // measure notes how large the store is and how much of it is free.
@@ -214,7 +221,6 @@ func (s *Store) setTopic(t *topic, row topicRow, now int64) {
 	for n := len(info.partitions); n < len(row.UIDs); n++ {
 		p := newPartition(t, n, row.UIDs[n])
 		p.segments = []segment{{segmentRow: segmentRow{CreatedAt: now}}}
-		p.nextExpiry.Store(sequence.Max)
 		info.partitions = append(info.partitions, p)
 	}
 	t.info.Store(info)
@@ -262,13 +268,13 @@ func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) erro
 		rec.replays = append(rec.replays, p)
 	}
 	p.marks, p.lastAt = rp.st.marks, max(rp.st.lastAt, p.lastSegmentAt())
-	for pid, st := range rp.st.states {
-		p.replaceState(pid, &st)
-		p.noteExpiry(&st)
+	for _, pr := range rp.st.states {
 		// Of a trimmed log the states may know the latest time.
-		at, _ := st.Expired()
-		s.clock.floor(max(at, st.LastTimestamp()))
+		at, _ := pr.state.Expired()
+		s.clock.floor(max(at, pr.state.LastTimestamp()))
 	}
+	p.dedup.fill(rp.st.states)
+	p.orphans.Store(true) // a crash may have left some
 	p.next.Store(active.Next)
 	s.clock.floor(p.lastAt)
 	return nil

@@ -55,8 +55,9 @@ const (
 	// snapshotChunk is the size of the values that hold a snapshot.
 	snapshotChunk = 256 << 10
 	// sliceKeys and sliceBytes bound what one transaction of the reaper deletes.
-	sliceKeys  = 512
-	sliceBytes = 4 << 20
+	sliceKeys   = 512
+	sliceBytes  = 4 << 20
+	sliceChunks = sliceBytes / snapshotChunk
 
 	// heldBatches and heldBytes bound what is held per producer and partition.
 	heldBatches = 5

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/oncelog/oncelog/store"
-	"github.com/oncelog/oncelog/store/sequence"
 )
 
 // topic is a topic in memory. Its partitions are never replaced, only added to.
@@ -54,55 +53,40 @@ type partition struct {
 	next     atomic.Int64
 	earliest atomic.Int64
 	dead     atomic.Bool // its topic is gone
-	// nextExpiry is a time (ms) before which no producer expires.
-	nextExpiry atomic.Int64
 
 	// mu guards what follows. Only the committer writes, so it alone may read
 	// without the lock.
 	mu        sync.RWMutex
 	segments  []segment
-	producers map[int64]*producer
-	live      int    // producers that are not tombstones
+	dedup     dedup
 	lastAt    int64  // arrival of the newest batch or mark (ms)
 	marks     uint64 // number of the next mark
 	snapAt    int64  // offset of the newest snapshot, −1: none
 	snapMarks uint64 // and its marks
+	snapBytes int64  // and its size, 0: not known
+	sinceSnap int64  // bytes appended since it was begun
 
 	waitMu sync.Mutex
 	waitCh chan struct{} // closed when next moves or the topic goes; nil: nobody waits
 
 	// staged and held belong to the committer.
 	staged stagedPart
-	held   map[int64][]*request // by producer id, in order of arrival
+	held   map[int64][]*request // by producer id, in order of arrival; changed under heldMu
+	heldMu sync.Mutex           // for those who look at held from outside
 	parked atomic.Int64
 	gaps   map[int64]struct{} // producers whose lasting gap has been logged
 
 	crowded bool // that MaxProducers has been reached has been logged; the committer's
 
+	orphans atomic.Bool // there may be chunks that belong to no snapshot
+
 	reaped int64 // what lies below this offset has been deleted; guarded by Store.sweeping
-}
-
-// producer is a producer's state in a partition, with counters since start.
-type producer struct {
-	state    sequence.State
-	counters counters
-}
-
-type counters struct {
-	accepted, duplicate, outOfOrder, fenced, reused, held atomic.Int64
-}
-
-func (c *counters) public() store.Counters {
-	return store.Counters{
-		Accepted: c.accepted.Load(), Duplicate: c.duplicate.Load(), OutOfOrder: c.outOfOrder.Load(),
-		Fenced: c.fenced.Load(), Reused: c.reused.Load(), Held: c.held.Load(),
-	}
 }
 
 func newPartition(t *topic, number int, uid uint64) *partition {
 	return &partition{
 		uid: uid, topic: t, name: store.Partition{Topic: t.name, Number: number},
-		producers: map[int64]*producer{}, snapAt: -1,
+		dedup: newDedup(), snapAt: -1,
 	}
 }
 
@@ -110,22 +94,6 @@ func (p *partition) logTopic() slog.Attr  { return slog.String("topic", p.name.T
 func (p *partition) logNumber() slog.Attr { return slog.Int("partition", p.name.Number) }
 
 func (p *partition) active() *segment { return &p.segments[len(p.segments)-1] }
-
-// replaceState publishes a producer's new state. The caller holds mu.
-func (p *partition) replaceState(pid int64, st *sequence.State) {
-	pr := p.producers[pid]
-	if pr == nil {
-		pr = &producer{}
-		p.producers[pid] = pr
-	}
-	if pr.state.Live() {
-		p.live--
-	}
-	pr.state = *st
-	if st.Live() {
-		p.live++
-	}
-}
 
 // advance publishes a new high watermark and wakes who waits for it.
 func (p *partition) advance(next int64) {

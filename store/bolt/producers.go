@@ -11,19 +11,18 @@ import (
 	"github.com/oncelog/oncelog/store/sequence"
 )
 
-// noteExpiry lowers the time before which no producer expires. The caller holds mu.
-func (p *partition) noteExpiry(st *sequence.State) {
-	if st.Live() {
-		if at := expiresAt(st, p.topic.config()); at < p.nextExpiry.Load() {
-			p.nextExpiry.Store(at)
-		}
-	}
+// expiryDue reports whether a producer is due to expire.
+func (p *partition) expiryDue(now int64) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	pr := p.dedup.quietest
+	return pr != nil && now >= expiresAt(&pr.state, p.topic.config())
 }
 
 // settle makes the expiry of producers that are due durable, so that what is shown
 // next cannot be undone by a restart.
 func (s *Store) settle(ctx context.Context, p *partition) error {
-	if due := s.clock.millis() >= p.nextExpiry.Load(); !due || s.failed() {
+	if !p.expiryDue(s.clock.millis()) || s.failed() {
 		return nil
 	}
 	err := s.control(ctx, func() error { return s.expireDue(p) })
@@ -43,27 +42,20 @@ func (s *Store) expireDue(p *partition) error {
 	}
 	const most = 4096
 	now, c := s.clock.millis(), p.topic.config()
-	earliest := int64(sequence.Max)
 	var due []stagedMark
-	for pid, pr := range p.producers {
+	for pr := p.dedup.quietest; pr != nil && len(due) < most; pr = pr.newer {
 		at, is := expiry(&pr.state, c, now)
-		switch {
-		case is && len(due) < most:
-			due = append(due, stagedMark{p: p, offset: p.next.Load(), number: p.marks + uint64(len(due)), mark: mark{pid: pid, at: at}})
-		case pr.state.Live():
-			earliest = min(earliest, expiresAt(&pr.state, c))
+		if !is {
+			break
 		}
+		due = append(due, stagedMark{p: p, pr: pr, offset: p.next.Load(), number: p.marks + uint64(len(due)), mark: mark{pid: pr.id, at: at}})
 	}
-	if err := s.expire(p, due); err != nil {
-		return err
-	}
-	p.nextExpiry.Store(earliest)
-	return nil
+	return s.expire(p, due)
 }
 
 // expireAllDue is expireDue until nothing is left for another call.
 func (s *Store) expireAllDue(p *partition) error {
-	for !p.dead.Load() && s.clock.millis() >= p.nextExpiry.Load() {
+	for !p.dead.Load() && p.expiryDue(s.clock.millis()) {
 		if err := s.expireDue(p); err != nil {
 			return err
 		}
@@ -83,8 +75,8 @@ func (s *Store) expire(p *partition, due []stagedMark) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range due {
-		tomb := p.producers[m.mark.pid].state.Expire(m.mark.at)
-		p.replaceState(m.mark.pid, &tomb)
+		tomb := m.pr.state.Expire(m.mark.at)
+		p.dedup.publish(m.pr, &tomb)
 		p.marks = m.number + 1
 		p.lastAt = max(p.lastAt, m.mark.at)
 	}
@@ -101,25 +93,11 @@ func (p *partition) producerState(pid int64, st *sequence.State, c store.Counter
 func (p *partition) lookup(pid int64) (store.ProducerState, bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	pr := p.producers[pid]
+	pr := p.dedup.byID[pid]
 	if pr == nil || !pr.state.Live() {
 		return store.ProducerState{}, false
 	}
 	return p.producerState(pid, &pr.state, pr.counters.public()), true
-}
-
-// liveIDs gives the ids of the live producers above after, in order, at most limit.
-func (p *partition) liveIDs(after int64, limit int) []int64 {
-	p.mu.RLock()
-	ids := make([]int64, 0, p.live)
-	for pid, pr := range p.producers {
-		if pid > after && pr.state.Live() {
-			ids = append(ids, pid)
-		}
-	}
-	p.mu.RUnlock()
-	slices.Sort(ids)
-	return ids[:min(limit, len(ids))]
 }
 
 func notInPartition(p store.Partition, pid int64) error {
@@ -136,7 +114,7 @@ func (s *Store) PartitionProducers(ctx context.Context, p store.Partition, after
 		return nil, err
 	}
 	var out []store.ProducerState
-	for _, pid := range pt.liveIDs(after, limit) {
+	for _, pid := range pt.idsAfter(after, limit) {
 		if st, ok := pt.lookup(pid); ok {
 			out = append(out, st)
 		}
@@ -170,7 +148,7 @@ func (s *Store) ExpireProducer(ctx context.Context, p store.Partition, pid int64
 		if pt.dead.Load() {
 			return unknownTopic(p.Topic)
 		}
-		pr := pt.producers[pid]
+		pr := pt.dedup.byID[pid]
 		now := s.clock.millis()
 		if pr == nil || !pr.state.Live() {
 			return notInPartition(p, pid)
@@ -181,7 +159,7 @@ func (s *Store) ExpireProducer(ctx context.Context, p store.Partition, pid int64
 			}
 			return notInPartition(p, pid)
 		}
-		return s.expire(pt, []stagedMark{{p: pt, offset: pt.next.Load(), number: pt.marks, mark: mark{pid: pid, at: now}}})
+		return s.expire(pt, []stagedMark{{p: pt, pr: pr, offset: pt.next.Load(), number: pt.marks, mark: mark{pid: pid, at: now}}})
 	})
 }
 
@@ -217,25 +195,17 @@ func (s *Store) Producers(ctx context.Context, after int64, limit int) ([]store.
 		if err := s.settle(ctx, p); err != nil {
 			return nil, err
 		}
-		for _, pid := range p.liveIDs(after, limit) {
+		for _, pid := range p.idsAfter(after, limit) {
 			st, ok := p.lookup(pid)
 			if !ok {
 				continue
 			}
 			sum := byID[pid]
 			if sum == nil {
-				sum = &store.ProducerSummary{ID: pid}
+				sum = &store.ProducerSummary{}
 				byID[pid] = sum
 			}
-			sum.Partitions++
-			sum.Epoch = max(sum.Epoch, st.State.Epoch())
-			sum.Counters = sum.Counters.Add(st.Counters)
-			if at := millis(st.State.LastTimestamp()); at.After(sum.LastTimestamp) {
-				sum.LastTimestamp = at
-			}
-			if st.ExpiresAt.After(sum.ExpiresAt) {
-				sum.ExpiresAt = st.ExpiresAt
-			}
+			sum.Add(&st)
 		}
 	}
 	ids := slices.Sorted(maps.Keys(byID))

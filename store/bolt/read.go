@@ -191,7 +191,7 @@ func (s *Store) Partition(ctx context.Context, p store.Partition) (store.Partiti
 func (p *partition) describe() store.PartitionInfo {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	out := store.PartitionInfo{Partition: p.name, Producers: p.live, Parked: int(p.parked.Load())}
+	out := store.PartitionInfo{Partition: p.name, Producers: p.dedup.live, Parked: int(p.parked.Load())}
 	for i := range p.segments {
 		seg := &p.segments[i]
 		out.Bytes += seg.Bytes

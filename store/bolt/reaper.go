@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"math"
 
@@ -50,18 +51,35 @@ func (s *Store) raiseBase(ctx context.Context, p *partition, floor int64) error 
 	if len(old) > 0 && old[len(old)-1].offset >= floor {
 		return nil
 	}
-	row, b, err := s.newSnapshot(state.states, state.marks, store.SnapshotRoll)
+	row, b, err := s.newSnapshot(state.states.contents(), state.marks, store.SnapshotRoll)
 	if err != nil {
 		return err
 	}
-	return s.control(ctx, func() error {
-		if p.dead.Load() {
-			return unknownTopic(p.name.Topic)
-		}
-		return s.update(func(tx *bbolt.Tx) error {
-			return replaceBase(tx, p.uid, floor, row, b)
+	return s.writeBase(ctx, p, floor, row, b)
+}
+
+// writeBase writes a base: its chunks in steps, then its row.
+func (s *Store) writeBase(ctx context.Context, p *partition, floor int64, row snapshotRow, b []byte) error {
+	const step = sliceChunks * snapshotChunk
+	for at := 0; ; at += step {
+		last := at+step >= len(b)
+		err := s.control(ctx, func() error {
+			if p.dead.Load() {
+				return unknownTopic(p.name.Topic)
+			}
+			return s.update(func(tx *bbolt.Tx) error {
+				piece := b[at:min(at+step, len(b))]
+				if err := putChunks(tx, p.uid, kindBase, floor, uint32(at/snapshotChunk), piece); err != nil || !last {
+					return err
+				}
+				return replaceBase(tx, p.uid, floor, row)
+			})
 		})
-	})
+		if err != nil || last {
+			p.orphans.Store(true) // what it replaces, or what it began
+			return err
+		}
+	}
 }
 
 // firstMark is the number of the first mark at or above an offset. Those at the floor
@@ -75,9 +93,9 @@ func firstMark(tx *bbolt.Tx, uid uint64, offset int64) uint64 {
 	return markNumber(k)
 }
 
-// replaceBase writes a new base and drops all snapshots below it: what would have to be
+// replaceBase makes a new base of chunks that have been written, and drops all snapshots below it: what would have to be
 // replayed onto them is about to go.
-func replaceBase(tx *bbolt.Tx, uid uint64, floor int64, row snapshotRow, b []byte) error {
+func replaceBase(tx *bbolt.Tx, uid uint64, floor int64, row snapshotRow) error {
 	for _, kind := range []byte{kindBase, kindListed} {
 		for _, l := range listSnapshots(tx, uid, kind) {
 			if l.offset >= floor {
@@ -88,7 +106,51 @@ func replaceBase(tx *bbolt.Tx, uid uint64, floor int64, row snapshotRow, b []byt
 			}
 		}
 	}
-	return putSnapshot(tx, uid, kindBase, floor, row, b)
+	return putJSON(tx.Bucket(bucketSnapshots), snapshotKey(uid, kindBase, floor), row)
+}
+
+// dropOrphans deletes chunks that belong to no snapshot: what is left of large ones that
+// have been deleted, or were never finished.
+func (s *Store) dropOrphans(ctx context.Context, p *partition) error {
+	if !p.orphans.Swap(false) {
+		return nil
+	}
+	var orphans [][]byte
+	err := s.view(func(tx *bbolt.Tx) error {
+		rows, c := tx.Bucket(bucketSnapshots), tx.Bucket(bucketChunks).Cursor()
+		for k, _ := c.Seek(uidKey(p.uid)); hasUID(k, p.uid); {
+			key := bytes.Clone(k[:len(k)-4])
+			if rows.Get(key) == nil {
+				orphans = append(orphans, key)
+			}
+			k, _ = c.Seek(append(bytes.Clone(key), 0xff, 0xff, 0xff, 0xff))
+		}
+		return nil
+	})
+	for _, key := range orphans {
+		for more := true; more && err == nil; {
+			more, err = ask(ctx, s, func() (bool, error) { return s.dropOrphan(p, key) })
+		}
+	}
+	if err != nil {
+		p.orphans.Store(true)
+	}
+	return err
+}
+
+// dropOrphan deletes some of the chunks with a key, on the committer, and reports whether
+// there are more.
+func (s *Store) dropOrphan(p *partition, key []byte) (more bool, err error) {
+	if c := p.dedup.capture; c != nil && bytes.Equal(key, snapshotKey(p.uid, kindListed, c.offset)) {
+		return false, nil // it is being written
+	}
+	err = s.update(func(tx *bbolt.Tx) error {
+		if tx.Bucket(bucketSnapshots).Get(key) == nil {
+			more, err = deleteChunks(tx, key)
+		}
+		return err
+	})
+	return more, err
 }
 
 // deleteBelow deletes a partition's keys below an offset, a slice per transaction.

@@ -249,7 +249,7 @@ func TestProducerIDsExhausted(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, err := r.AllocateProducer(context.Background()); store.CodeOf(err) != store.CodeProducersExhausted {
+		if _, err := r.AllocateProducer(context.Background(), ""); store.CodeOf(err) != store.CodeProducersExhausted {
 			t.Fatalf("after the last id: %v", err)
 		}
 		r.close()

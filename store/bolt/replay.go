@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"go.etcd.io/bbolt"
-
-	"github.com/oncelog/oncelog/store/sequence"
 )
 
 // loaded is producer state at a point of a partition: after all records below offset
@@ -15,7 +13,7 @@ type loaded struct {
 	offset   int64
 	marks    uint64
 	lastAt   int64
-	states   map[int64]sequence.State
+	states   states
 	listedAt int64 // offset of the listed snapshot that it comes from, −1: none
 }
 
@@ -77,8 +75,8 @@ func (r *replayer) batch(base int64, h *header) {
 	if !h.idempotent {
 		return
 	}
-	old := r.st.states[h.producer.ID]
-	r.st.states[h.producer.ID] = old.Apply(h.attempt(), base, h.appendedAt)
+	st := r.st.states.of(h.producer.ID)
+	*st = st.Apply(h.attempt(), base, h.appendedAt)
 }
 
 func (r *replayer) mark(k, v []byte, upto uint64) error {
@@ -92,8 +90,8 @@ func (r *replayer) mark(k, v []byte, upto uint64) error {
 	}
 	r.st.marks = number + 1
 	r.st.lastAt = max(r.st.lastAt, m.at)
-	if old, ok := r.st.states[m.pid]; ok {
-		r.st.states[m.pid] = old.Expire(m.at)
+	if pr := r.st.states[m.pid]; pr != nil {
+		pr.state = pr.state.Expire(m.at)
 	}
 	return nil
 }

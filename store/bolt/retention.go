@@ -18,7 +18,8 @@ import (
 // repeated, so a crash between two of them does no harm.
 
 // roll closes the active segment: a new one begins at the high watermark, and a snapshot
-// lies between them. It must run on the committer with nothing staged for p.
+// lies between them, unless that is large and has to be taken in steps. It must run on the
+// committer with nothing staged for p.
 func (s *Store) roll(p *partition) error {
 	a := *p.active()
 	if a.Batches == 0 {
@@ -28,17 +29,25 @@ func (s *Store) roll(p *partition) error {
 	now := s.clock.millis()
 	fresh := segment{base: a.Next, segmentRow: segmentRow{CreatedAt: now}}
 	fresh.Next = a.Next
-	row, b, err := s.newSnapshot(p.states(), p.marks, store.SnapshotRoll)
-	if err != nil {
-		return err
+	var row snapshotRow
+	var b []byte
+	large := p.large()
+	if !large {
+		var err error
+		if row, b, err = s.newSnapshot(p.dedup.contents(), p.marks, store.SnapshotRoll); err != nil {
+			return err
+		}
 	}
-	err = s.update(func(tx *bbolt.Tx) error {
+	err := s.update(func(tx *bbolt.Tx) error {
 		segments := tx.Bucket(bucketSegments)
 		if err := putJSON(segments, offsetKey(p.uid, a.base), a.segmentRow); err != nil {
 			return err
 		}
 		if err := putJSON(segments, offsetKey(p.uid, fresh.base), segmentRow{CreatedAt: now}); err != nil {
 			return err
+		}
+		if large {
+			return nil
 		}
 		return putListed(tx, p.uid, fresh.base, row, b)
 	})
@@ -49,7 +58,23 @@ func (s *Store) roll(p *partition) error {
 	*p.active() = a
 	p.segments = append(p.segments, fresh)
 	p.mu.Unlock()
-	p.snapAt, p.snapMarks = fresh.base, row.Marks
+	if !large {
+		p.sinceSnap = 0
+		p.hasSnapshot(fresh.base, &row)
+	}
+	return nil
+}
+
+// rollInPassing is roll where nobody has asked for it: then a large snapshot is taken only
+// now and then.
+func (s *Store) rollInPassing(p *partition) error {
+	if err := s.roll(p); err != nil {
+		return err
+	}
+	if p.large() && p.dedup.capture == nil && p.sinceSnap >= captureShare*p.snapBytes {
+		_, err := s.capture(p, store.SnapshotRoll)
+		return err
+	}
 	return nil
 }
 
@@ -59,15 +84,25 @@ func (s *Store) Roll(ctx context.Context, p store.Partition) (store.PartitionInf
 	if err != nil {
 		return store.PartitionInfo{}, err
 	}
-	return ask(ctx, s, func() (store.PartitionInfo, error) {
+	type rolled struct {
+		info  store.PartitionInfo
+		large bool // a snapshot is still to be taken
+	}
+	r, err := ask(ctx, s, func() (rolled, error) {
 		if pt.dead.Load() {
-			return store.PartitionInfo{}, unknownTopic(p.Topic)
+			return rolled{}, unknownTopic(p.Topic)
 		}
-		if err := s.roll(pt); err != nil {
-			return store.PartitionInfo{}, err
-		}
-		return pt.describe(), nil
+		before := len(pt.segments)
+		err := s.roll(pt)
+		return rolled{pt.describe(), len(pt.segments) > before && pt.large()}, err
 	})
+	if err == nil && r.large {
+		_, err = s.snapshotNow(ctx, pt, store.SnapshotRoll)
+	}
+	if err != nil {
+		return store.PartitionInfo{}, err
+	}
+	return r.info, nil
 }
 
 // Trim removes the records below an offset; see [store.Partitions].
@@ -133,7 +168,7 @@ func (s *Store) retain(p *partition) error {
 	if err := s.trim(p, before); err != nil || !roll {
 		return err
 	}
-	if err := s.roll(p); err != nil {
+	if err := s.rollInPassing(p); err != nil {
 		return err
 	}
 	before, _ = p.retention(now)
@@ -240,6 +275,9 @@ func (s *Store) sweepPartition(ctx context.Context, p *partition) error {
 	}
 	if err := s.reap(ctx, p); err != nil {
 		return fmt.Errorf("delete records: %w", err)
+	}
+	if err := s.dropOrphans(ctx, p); err != nil {
+		return fmt.Errorf("delete old snapshots: %w", err)
 	}
 	return nil
 }

@@ -1,11 +1,13 @@
 package bolt
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -23,11 +25,16 @@ const snapshotVersion = 1
 
 var errSnapshot = errors.New("damaged snapshot")
 
-func encodeSnapshot(states map[int64]sequence.State) ([]byte, error) {
-	b := append(make([]byte, 0, 16+64*len(states)), snapshotVersion)
-	b = binary.AppendUvarint(b, uint64(len(states)))
-	for _, pid := range slices.Sorted(maps.Keys(states)) {
-		st := states[pid]
+// contents is what a snapshot of some producer states holds.
+type contents struct {
+	count, live int
+	all         iter.Seq2[int64, *sequence.State] // in the order of ids
+}
+
+func encodeSnapshot(c contents) ([]byte, error) {
+	b := append(make([]byte, 0, 16+64*c.count), snapshotVersion)
+	b = binary.AppendUvarint(b, uint64(c.count))
+	for pid, st := range c.all {
 		b = binary.AppendUvarint(b, uint64(pid))
 		var err error
 		if b, err = st.AppendBinary(b); err != nil {
@@ -37,7 +44,7 @@ func encodeSnapshot(states map[int64]sequence.State) ([]byte, error) {
 	return b, nil
 }
 
-func decodeSnapshot(b []byte) (map[int64]sequence.State, error) {
+func decodeSnapshot(b []byte) (states, error) {
 	if len(b) == 0 || b[0] != snapshotVersion {
 		return nil, errSnapshot
 	}
@@ -46,18 +53,18 @@ func decodeSnapshot(b []byte) (map[int64]sequence.State, error) {
 		return nil, errSnapshot
 	}
 	b = b[1+n:]
-	out := make(map[int64]sequence.State, count)
+	out := make(states, count)
 	for range count {
 		pid, n := binary.Uvarint(b)
 		if n <= 0 || pid > sequence.Max {
 			return nil, errSnapshot
 		}
-		st, rest, err := sequence.DecodeState(b[n:])
-		if err != nil {
+		pr := &producer{id: int64(pid)}
+		var err error
+		if pr.state, b, err = sequence.DecodeState(b[n:]); err != nil {
 			return nil, fmt.Errorf("%w: producer %d: %w", errSnapshot, pid, err)
 		}
-		out[int64(pid)] = st
-		b = rest
+		out[pr.id] = pr
 	}
 	if len(b) != 0 || uint64(len(out)) != count {
 		return nil, errSnapshot
@@ -65,75 +72,96 @@ func decodeSnapshot(b []byte) (map[int64]sequence.State, error) {
 	return out, nil
 }
 
-// states copies the producer states of a partition. Only the committer, or Open and
-// Close, which run without it, may call it.
-func (p *partition) states() map[int64]sequence.State {
-	out := make(map[int64]sequence.State, len(p.producers))
-	for pid, pr := range p.producers {
-		out[pid] = pr.state
+// states are producer states by id, tombstones among them, as they are read and replayed.
+type states map[int64]*producer
+
+// of gives the state of a producer, to be changed.
+func (m states) of(pid int64) *sequence.State {
+	pr := m[pid]
+	if pr == nil {
+		pr = &producer{id: pid}
+		m[pid] = pr
 	}
-	return out
+	return &pr.state
 }
 
-func liveIn(states map[int64]sequence.State) int {
-	n := 0
-	for _, st := range states {
-		if st.Live() {
-			n++
+func (m states) contents() contents {
+	c := contents{count: len(m)}
+	for _, pr := range m {
+		if pr.state.Live() {
+			c.live++
 		}
 	}
-	return n
+	c.all = func(yield func(int64, *sequence.State) bool) {
+		for _, pid := range slices.Sorted(maps.Keys(m)) {
+			if !yield(pid, &m[pid].state) {
+				return
+			}
+		}
+	}
+	return c
 }
 
 // newSnapshot encodes states into a row and its bytes.
-func (s *Store) newSnapshot(states map[int64]sequence.State, marks uint64, reason store.SnapshotReason) (snapshotRow, []byte, error) {
-	b, err := encodeSnapshot(states)
+func (s *Store) newSnapshot(c contents, marks uint64, reason store.SnapshotReason) (snapshotRow, []byte, error) {
+	b, err := encodeSnapshot(c)
 	if err != nil {
 		return snapshotRow{}, nil, err
 	}
 	return snapshotRow{
-		CreatedAt: s.clock.millis(), Reason: reason, Producers: liveIn(states),
+		CreatedAt: s.clock.millis(), Reason: reason, Producers: c.live,
 		Bytes: int64(len(b)), CRC: crc32.Checksum(b, castagnoli),
 		Chunks: uint32((len(b) + snapshotChunk - 1) / snapshotChunk), Marks: marks,
 	}, b, nil
 }
 
-// putSnapshot writes a snapshot, in place of one at the same offset.
-func putSnapshot(tx *bbolt.Tx, uid uint64, kind byte, offset int64, row snapshotRow, b []byte) error {
-	if err := deleteSnapshot(tx, uid, kind, offset); err != nil {
-		return err
-	}
+// putChunks writes bytes of a snapshot from chunk number first on.
+func putChunks(tx *bbolt.Tx, uid uint64, kind byte, offset int64, first uint32, b []byte) error {
 	chunks := tx.Bucket(bucketChunks)
-	for i := range row.Chunks {
-		piece := b[i*snapshotChunk : min(int(i+1)*snapshotChunk, len(b))]
-		if err := chunks.Put(chunkKey(uid, kind, offset, i), piece); err != nil {
+	for i := first; len(b) > 0; i++ {
+		n := min(snapshotChunk, len(b))
+		if err := chunks.Put(chunkKey(uid, kind, offset, i), b[:n]); err != nil {
 			return err
 		}
+		b = b[n:]
 	}
-	return putJSON(tx.Bucket(bucketSnapshots), snapshotKey(uid, kind, offset), row)
+	return nil
 }
 
+// deleteSnapshot deletes a snapshot, if there is one. Of a large one it leaves chunks,
+// which without the row are nothing but bytes, for [Store.dropOrphans].
 func deleteSnapshot(tx *bbolt.Tx, uid uint64, kind byte, offset int64) error {
 	key := snapshotKey(uid, kind, offset)
 	if err := tx.Bucket(bucketSnapshots).Delete(key); err != nil {
 		return err
 	}
+	_, err := deleteChunks(tx, key)
+	return err
+}
+
+// deleteChunks deletes some of the chunks of the snapshot with that key and reports
+// whether there are more.
+func deleteChunks(tx *bbolt.Tx, key []byte) (more bool, err error) {
 	var doomed [][]byte
 	c := tx.Bucket(bucketChunks).Cursor()
-	for k, _ := c.Seek(key); len(k) == len(key)+4 && string(k[:len(key)]) == string(key); k, _ = c.Next() {
+	for k, _ := c.Seek(key); len(k) == len(key)+4 && bytes.HasPrefix(k, key); k, _ = c.Next() {
+		if more = len(doomed) == sliceChunks; more {
+			break
+		}
 		doomed = append(doomed, slices.Clone(k))
 	}
 	for _, k := range doomed {
 		if err := tx.Bucket(bucketChunks).Delete(k); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return more, nil
 }
 
 // readSnapshot reads a snapshot's states and checks it.
-func readSnapshot(tx *bbolt.Tx, uid uint64, kind byte, offset int64, row snapshotRow) (map[int64]sequence.State, error) {
-	var b []byte
+func readSnapshot(tx *bbolt.Tx, uid uint64, kind byte, offset int64, row snapshotRow) (states, error) {
+	// The length is believed as far as there can be chunks for it.
+	b := make([]byte, 0, max(0, min(row.Bytes, int64(row.Chunks)*snapshotChunk)))
 	chunks := tx.Bucket(bucketChunks)
 	for i := range row.Chunks {
 		piece := chunks.Get(chunkKey(uid, kind, offset, i))
@@ -182,12 +210,12 @@ func (s *Store) loadNewest(tx *bbolt.Tx, p *partition, upto int64) (loaded, int)
 			if l.offset > upto || l.offset < floor {
 				continue
 			}
-			states, err := map[int64]sequence.State(nil), l.err
+			found, err := states(nil), l.err
 			if err == nil {
-				states, err = readSnapshot(tx, p.uid, kind, l.offset, l.snapshotRow)
+				found, err = readSnapshot(tx, p.uid, kind, l.offset, l.snapshotRow)
 			}
 			if err == nil {
-				out := loaded{offset: l.offset, marks: l.Marks, states: states, listedAt: -1}
+				out := loaded{offset: l.offset, marks: l.Marks, states: found, listedAt: -1}
 				if kind == kindListed {
 					out.listedAt = l.offset
 				}
@@ -202,13 +230,13 @@ func (s *Store) loadNewest(tx *bbolt.Tx, p *partition, upto int64) (loaded, int)
 		s.log.Error("no snapshot is intact and the log no longer begins at 0: producers that were quiet since are forgotten",
 			p.logTopic(), p.logNumber(), slog.Int64("offset", floor))
 	}
-	return loaded{offset: floor, states: map[int64]sequence.State{}, listedAt: -1}, damaged
+	return loaded{offset: floor, states: states{}, listedAt: -1}, damaged
 }
 
-// takeSnapshot writes a snapshot of a partition as it is. It must run on the committer,
-// or where there is none.
+// takeSnapshot writes a snapshot of a partition as it is, in one transaction. It must
+// run on the committer, or where there is none.
 func (s *Store) takeSnapshot(p *partition, reason store.SnapshotReason) (store.Snapshot, error) {
-	row, b, err := s.newSnapshot(p.states(), p.marks, reason)
+	row, b, err := s.newSnapshot(p.dedup.contents(), p.marks, reason)
 	if err != nil {
 		return store.Snapshot{}, err
 	}
@@ -217,13 +245,32 @@ func (s *Store) takeSnapshot(p *partition, reason store.SnapshotReason) (store.S
 	if err != nil {
 		return store.Snapshot{}, err
 	}
-	p.snapAt, p.snapMarks = offset, row.Marks
+	p.sinceSnap = 0
+	p.hasSnapshot(offset, &row)
 	return row.public(p.name, offset), nil
 }
 
-// putListed writes a listed snapshot and drops the oldest beyond those that are kept.
+// hasSnapshot notes the newest snapshot of a partition.
+func (p *partition) hasSnapshot(offset int64, row *snapshotRow) {
+	p.snapAt, p.snapMarks, p.snapBytes = offset, row.Marks, row.Bytes
+	p.orphans.Store(true) // of those that it has pushed out
+}
+
+// putListed writes a listed snapshot.
 func putListed(tx *bbolt.Tx, uid uint64, offset int64, row snapshotRow, b []byte) error {
-	if err := putSnapshot(tx, uid, kindListed, offset, row, b); err != nil {
+	if err := deleteSnapshot(tx, uid, kindListed, offset); err != nil {
+		return err
+	}
+	if err := putChunks(tx, uid, kindListed, offset, 0, b); err != nil {
+		return err
+	}
+	return listSnapshot(tx, uid, offset, row)
+}
+
+// listSnapshot makes a listed snapshot of chunks that have been written, and drops the
+// oldest beyond those that are kept.
+func listSnapshot(tx *bbolt.Tx, uid uint64, offset int64, row snapshotRow) error {
+	if err := putJSON(tx.Bucket(bucketSnapshots), snapshotKey(uid, kindListed, offset), row); err != nil {
 		return err
 	}
 	list := listSnapshots(tx, uid, kindListed)

@@ -10,7 +10,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/oncelog/oncelog/store"
-	"github.com/oncelog/oncelog/store/sequence"
 )
 
 // pick gives the partitions that a filter means, by topic and number.
@@ -51,12 +50,7 @@ func (s *Store) TakeSnapshots(ctx context.Context, f store.SnapshotFilter) ([]st
 	}
 	var out []store.Snapshot
 	for _, p := range parts {
-		snap, err := ask(ctx, s, func() (store.Snapshot, error) {
-			if p.dead.Load() {
-				return store.Snapshot{}, unknownTopic(p.name.Topic)
-			}
-			return s.takeSnapshot(p, store.SnapshotRequest)
-		})
+		snap, err := s.snapshotNow(ctx, p, store.SnapshotRequest)
 		if f.Topic == "" && store.CodeOf(err) == store.CodeUnknownTopic {
 			continue // nobody asked for this topic, and it has just been deleted
 		}
@@ -66,6 +60,36 @@ func (s *Store) TakeSnapshots(ctx context.Context, f store.SnapshotFilter) ([]st
 		out = append(out, snap)
 	}
 	return out, nil
+}
+
+// snapshotNow takes a snapshot of a partition and waits for it.
+func (s *Store) snapshotNow(ctx context.Context, p *partition, reason store.SnapshotReason) (store.Snapshot, error) {
+	type begun struct {
+		snap  store.Snapshot
+		c     *capture // if it is taken in steps
+		other bool     // c was in progress before, so it may be of an earlier state
+	}
+	for {
+		b, err := ask(ctx, s, func() (b begun, err error) {
+			switch {
+			case p.dead.Load():
+				err = unknownTopic(p.name.Topic)
+			case p.dedup.capture != nil:
+				b.c, b.other = p.dedup.capture, true
+			case p.large():
+				b.c, err = s.capture(p, reason)
+			default:
+				b.snap, err = s.takeSnapshot(p, reason)
+			}
+			return b, err
+		})
+		if err != nil || b.c == nil {
+			return b.snap, err
+		}
+		if snap, err := b.c.wait(ctx); !b.other || ctx.Err() != nil {
+			return snap, err
+		}
+	}
 }
 
 // Snapshots lists snapshots; see [store.Snapshots].
@@ -93,7 +117,7 @@ func unknownSnapshot(p store.Partition, offset int64) error {
 }
 
 // findSnapshot reads a listed snapshot. A damaged one is as good as none.
-func findSnapshot(tx *bbolt.Tx, p *partition, offset int64) (snapshotRow, map[int64]sequence.State, error) {
+func findSnapshot(tx *bbolt.Tx, p *partition, offset int64) (snapshotRow, states, error) {
 	for _, l := range listSnapshots(tx, p.uid, kindListed) {
 		if l.offset != offset {
 			continue
@@ -101,8 +125,8 @@ func findSnapshot(tx *bbolt.Tx, p *partition, offset int64) (snapshotRow, map[in
 		if l.err != nil {
 			return snapshotRow{}, nil, l.err
 		}
-		states, err := readSnapshot(tx, p.uid, kindListed, offset, l.snapshotRow)
-		return l.snapshotRow, states, err
+		found, err := readSnapshot(tx, p.uid, kindListed, offset, l.snapshotRow)
+		return l.snapshotRow, found, err
 	}
 	return snapshotRow{}, nil, unknownSnapshot(p.name, offset)
 }
@@ -114,19 +138,18 @@ func (s *Store) Snapshot(_ context.Context, p store.Partition, offset int64) (st
 		return store.Snapshot{}, nil, err
 	}
 	var row snapshotRow
-	var states map[int64]sequence.State
+	var found states
 	err = s.view(func(tx *bbolt.Tx) error {
-		row, states, err = findSnapshot(tx, pt, offset)
+		row, found, err = findSnapshot(tx, pt, offset)
 		return err
 	})
 	if err != nil {
 		return store.Snapshot{}, nil, snapshotError(p, offset, err)
 	}
 	var out []store.ProducerState
-	for _, pid := range slices.Sorted(maps.Keys(states)) {
-		st := states[pid]
-		if st.Live() {
-			out = append(out, pt.producerState(pid, &st, store.Counters{}))
+	for _, pid := range slices.Sorted(maps.Keys(found)) {
+		if st := &found[pid].state; st.Live() {
+			out = append(out, pt.producerState(pid, st, store.Counters{}))
 		}
 	}
 	return row.public(p, offset), out, nil
@@ -155,6 +178,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, p store.Partition, offset in
 			}
 			return deleteSnapshot(tx, pt.uid, kindListed, offset)
 		})
+		pt.orphans.Store(true)
 		if err == nil && pt.snapAt == offset {
 			pt.snapAt, pt.snapMarks = -1, 0 // so that a clean shutdown takes another
 		}
@@ -170,7 +194,7 @@ func (s *Store) VerifySnapshot(_ context.Context, p store.Partition, offset int6
 	}
 	diff := store.SnapshotDiff{Differences: []string{}}
 	err = s.view(func(tx *bbolt.Tx) error {
-		row, states, err := findSnapshot(tx, pt, offset)
+		row, found, err := findSnapshot(tx, pt, offset)
 		if err != nil {
 			return err
 		}
@@ -178,7 +202,7 @@ func (s *Store) VerifySnapshot(_ context.Context, p store.Partition, offset int6
 		if err != nil {
 			return err
 		}
-		diff.Differences = compareStates(states, rebuilt.states)
+		diff.Differences = compareStates(found, rebuilt.states)
 		return nil
 	})
 	if err != nil {
@@ -190,30 +214,30 @@ func (s *Store) VerifySnapshot(_ context.Context, p store.Partition, offset int6
 // rebuild computes the state below an offset from the log alone: from the base, which
 // is what the log began with when it was last cut, or from nothing.
 func rebuild(tx *bbolt.Tx, uid uint64, offset int64, marks uint64) (loaded, error) {
-	r := replayer{st: loaded{states: map[int64]sequence.State{}}}
+	r := replayer{st: loaded{states: states{}}}
 	for _, l := range listSnapshots(tx, uid, kindBase) {
 		if l.err != nil || l.offset > offset {
 			continue
 		}
-		states, err := readSnapshot(tx, uid, kindBase, l.offset, l.snapshotRow)
+		found, err := readSnapshot(tx, uid, kindBase, l.offset, l.snapshotRow)
 		if err != nil {
 			return loaded{}, fmt.Errorf("state at the start of the log: %w", err)
 		}
-		r.st.offset, r.st.marks, r.st.states = l.offset, l.Marks, states
+		r.st.offset, r.st.marks, r.st.states = l.offset, l.Marks, found
 	}
 	err := r.run(tx, uid, r.st.offset, offset, marks, nil)
 	return r.st, err
 }
 
 // compareStates says how a snapshot differs from the state that the log gives.
-func compareStates(snapshot, log map[int64]sequence.State) []string {
+func compareStates(snapshot, log states) []string {
 	diffs := []string{}
 	for _, pid := range slices.Sorted(maps.Keys(snapshot)) {
 		switch was, ok := log[pid]; {
 		case !ok:
 			diffs = append(diffs, fmt.Sprintf("producer %d is in the snapshot and not in the log", pid))
-		case was != snapshot[pid]:
-			a, b := snapshot[pid], was
+		case was.state != snapshot[pid].state:
+			a, b := &snapshot[pid].state, &was.state
 			diffs = append(diffs, fmt.Sprintf("producer %d has epoch %d and next sequence %d in the snapshot, epoch %d and next sequence %d in the log, or its remembered batches differ",
 				pid, a.Epoch(), a.NextSeq(), b.Epoch(), b.NextSeq()))
 		}

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/incident"
 )
 
 var _ store.Store = (*Store)(nil)
@@ -48,9 +49,12 @@ type Store struct {
 	failure atomic.Pointer[store.Error] // why no more writes are taken
 	noSpace atomic.Bool                 // below the reserve or above MaxBytes
 
-	group *group
-	holds holds
-	stats stats
+	group    *group
+	holds    holds
+	captures captures
+	stats    stats
+
+	incidents incident.Log
 }
 
 type stats struct {
@@ -58,20 +62,26 @@ type stats struct {
 	held, passingGaps, lastingGaps          atomic.Int64
 	fenced, expired, reused, overlaps       atomic.Int64
 	commits, commitNanos                    atomic.Int64
+	commitTimes                             [len(store.Durations{})]atomic.Int64
 	parked, storeBytes, freeBytes, diskFree atomic.Int64
 }
 
 // Stats returns counters and sizes.
 func (s *Store) Stats() store.Stats {
 	c := &s.stats
-	return store.Stats{
+	out := store.Stats{
 		Accepted: c.accepted.Load(), Records: c.records.Load(), Bytes: c.bytes.Load(),
 		Duplicates: c.duplicates.Load(), Held: c.held.Load(),
 		PassingGaps: c.passingGaps.Load(), LastingGaps: c.lastingGaps.Load(),
 		Fenced: c.fenced.Load(), Expired: c.expired.Load(), Reused: c.reused.Load(), Overlaps: c.overlaps.Load(),
 		Commits: c.commits.Load(), CommitNanos: c.commitNanos.Load(), Parked: c.parked.Load(),
 		StoreBytes: c.storeBytes.Load(), FreeBytes: c.freeBytes.Load(), DiskFree: c.diskFree.Load(),
+		ProducerIDMark: s.pids.mark.Load(),
 	}
+	for i := range c.commitTimes {
+		out.CommitTimes[i] = c.commitTimes[i].Load()
+	}
+	return out
 }
 
 // Ready returns nil while appends are taken.
@@ -172,7 +182,9 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) (err error) {
 // committed counts a transaction and looks at the space that is left.
 func (s *Store) committed(start time.Time, size int64) {
 	s.stats.commits.Add(1)
-	s.stats.commitNanos.Add(int64(time.Since(start)))
+	took := time.Since(start)
+	s.stats.commitNanos.Add(int64(took))
+	s.stats.commitTimes[store.DurationBucket(took)].Add(1)
 	s.stats.storeBytes.Store(size)
 	s.measure()
 	s.lookAtDisk()

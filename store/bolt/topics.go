@@ -149,9 +149,6 @@ func (s *Store) updateTopic(name string, change func(store.Topic) (store.Topic, 
 	s.topicsMu.Lock()
 	s.setTopic(t, row, now)
 	s.topicsMu.Unlock()
-	for _, p := range t.info.Load().partitions {
-		p.nextExpiry.Store(0) // look again: the expiry may have become shorter
-	}
 	return t.public(), nil
 }
 

@@ -31,10 +31,18 @@ func (s *Store) Append(ctx context.Context, a store.Append) (store.Ack, error) {
 	if a.Producer.ID >= s.nextPID {
 		return store.Ack{}, unissued(a.Producer.ID)
 	}
+	if s.owners[a.Producer.ID] != a.Principal {
+		return store.Ack{}, store.NotOwner(a.Producer.ID)
+	}
 	p.expireIdle(s.clock, t.Config)
 	state, attempt := p.producers[a.Producer.ID], a.Attempt()
 	verdict := sequence.Check(&state, attempt)
-	s.count(p.counters[a.Producer.ID], verdict, attempt)
+	lasting := s.count(p.counters[a.Producer.ID], verdict, attempt)
+	if verdict.Kind != sequence.Append {
+		i := store.IncidentOf(p.name, *a.Producer, a.Batch.Count, &state, verdict)
+		i.At, i.Lasting = fromMillis(s.clock), lasting
+		s.Log.Add(&i)
+	}
 	switch verdict.Kind {
 	case sequence.Append:
 		if !state.Live() {
@@ -83,10 +91,13 @@ func (s *Store) write(t *topic, p *partition, a store.Append) store.Ack {
 	return ack
 }
 
+// Held gives nothing: what is out of order is refused at once here.
+func (s *Store) Held(store.Partition, int64) []store.HeldBatch { return nil }
+
 // count counts what became of an attempt, unless it was appended, in the store's
 // counters and in c, those of its producer. A producer that the partition does not know
-// has none.
-func (s *Store) count(c *store.Counters, v sequence.Verdict, a sequence.Attempt) {
+// has none. It reports whether the attempt has left a gap that lasts.
+func (s *Store) count(c *store.Counters, v sequence.Verdict, a sequence.Attempt) (lasting bool) {
 	if c == nil {
 		c = &store.Counters{}
 	}
@@ -103,6 +114,7 @@ func (s *Store) count(c *store.Counters, v sequence.Verdict, a sequence.Attempt)
 			s.stats.PassingGaps++
 		} else {
 			s.stats.LastingGaps++
+			lasting = true
 		}
 	case sequence.Fenced:
 		c.Fenced++
@@ -115,6 +127,7 @@ func (s *Store) count(c *store.Counters, v sequence.Verdict, a sequence.Attempt)
 	case sequence.Expired:
 		s.stats.Expired++
 	}
+	return lasting
 }
 
 func unissued(id int64) error {

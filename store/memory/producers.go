@@ -26,6 +26,7 @@ func (p *partition) expireIdle(at int64, c store.Config) {
 func (p *partition) expire(id, at int64) {
 	state := p.producers[id]
 	p.producers[id] = state.Expire(at)
+	delete(p.counters, id)
 	p.expiries++
 }
 
@@ -80,36 +81,24 @@ func (s *Store) Producers(ctx context.Context, after int64, limit int) ([]store.
 		return nil, err
 	}
 	defer s.leave()
-	sums := map[int64]store.ProducerSummary{}
-	for _, t := range s.topics {
+	sums := map[int64]*store.ProducerSummary{}
+	for _, t := range s.byName() {
 		for _, p := range t.partitions {
 			for _, state := range s.liveStates(t, p) {
-				sums[state.ID] = plus(sums[state.ID], state)
+				if sums[state.ID] == nil {
+					sums[state.ID] = &store.ProducerSummary{}
+				}
+				sums[state.ID].Add(&state)
 			}
 		}
 	}
 	var out []store.ProducerSummary
 	for _, id := range slices.Sorted(maps.Keys(sums)) {
 		if id > after && len(out) < limit {
-			out = append(out, sums[id])
+			out = append(out, *sums[id])
 		}
 	}
 	return out, nil
-}
-
-// plus adds one partition's state to the summary of its producer.
-func plus(sum store.ProducerSummary, state store.ProducerState) store.ProducerSummary {
-	sum.ID = state.ID
-	sum.Epoch = max(sum.Epoch, state.State.Epoch())
-	sum.Partitions++
-	if at := fromMillis(state.State.LastTimestamp()); at.After(sum.LastTimestamp) {
-		sum.LastTimestamp = at
-	}
-	if state.ExpiresAt.After(sum.ExpiresAt) {
-		sum.ExpiresAt = state.ExpiresAt
-	}
-	sum.Counters = sum.Counters.Add(state.Counters)
-	return sum
 }
 
 // Producer lists what each partition knows of one producer.
@@ -132,6 +121,18 @@ func (s *Store) Producer(ctx context.Context, id int64) ([]store.ProducerState, 
 		}
 	}
 	return out, nil
+}
+
+// ProducerOwner says whom an id was given to.
+func (s *Store) ProducerOwner(ctx context.Context, id int64) (string, error) {
+	if err := s.enter(ctx); err != nil {
+		return "", err
+	}
+	defer s.leave()
+	if id < 0 || id >= s.nextPID {
+		return "", unissued(id)
+	}
+	return s.owners[id], nil
 }
 
 // PartitionProducers lists the producers that a partition knows.

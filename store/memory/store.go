@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/oncelog/oncelog/store"
+	"github.com/oncelog/oncelog/store/incident"
 )
 
 var _ store.Store = (*Store)(nil)
@@ -18,6 +19,7 @@ type Options struct {
 
 // Store is an engine that keeps everything in memory.
 type Store struct {
+	incident.Log
 	options Options
 
 	// mu guards everything below, and all that can be reached from there.
@@ -28,6 +30,7 @@ type Store struct {
 	topics   map[string]*topic
 	topicIDs int64 // topics ever created
 	nextPID  int64
+	owners   map[int64]string // of producer ids that have one
 	stats    store.Stats
 }
 
@@ -36,7 +39,7 @@ func Open(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{options: o, changed: make(chan struct{}), topics: map[string]*topic{}}
+	return &Store{options: o, changed: make(chan struct{}), topics: map[string]*topic{}, owners: map[int64]string{}}
 }
 
 // Restart closes the store, or with kill drops it as it is, and gives the one that
@@ -51,14 +54,16 @@ func (s *Store) Restart(kill bool) *Store {
 	s.closed = true
 	s.wake()
 	next := Open(s.options)
-	next.clock, next.topics, next.topicIDs, next.nextPID = s.clock, s.topics, s.topicIDs, s.nextPID
+	next.clock, next.topics, next.topicIDs, next.nextPID, next.owners = s.clock, s.topics, s.topicIDs, s.nextPID, s.owners
 	if block := int64(store.ProducerBlockSize); kill {
 		next.nextPID = (s.nextPID + block - 1) / block * block
 	}
 	for _, t := range s.topics {
 		for _, p := range t.partitions {
-			for id := range p.producers {
-				p.counters[id] = &store.Counters{}
+			for id, state := range p.producers {
+				if state.Live() {
+					p.counters[id] = &store.Counters{}
+				}
 			}
 		}
 	}
@@ -123,13 +128,19 @@ func (s *Store) Wait(ctx context.Context, p store.Partition, offset int64) error
 }
 
 // AllocateProducer gives the ids 0, 1, 2, …
-func (s *Store) AllocateProducer(ctx context.Context) (store.ProducerID, error) {
+func (s *Store) AllocateProducer(ctx context.Context, owner string) (store.ProducerID, error) {
+	if err := store.CheckOwner(owner); err != nil {
+		return store.ProducerID{}, err
+	}
 	if err := s.enter(ctx); err != nil {
 		return store.ProducerID{}, err
 	}
 	defer s.leave()
 	id := s.nextPID
 	s.nextPID++
+	if owner != "" {
+		s.owners[id] = owner
+	}
 	return store.ProducerID{ID: id}, nil
 }
 

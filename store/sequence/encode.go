@@ -30,18 +30,17 @@ func (s *State) AppendBinary(b []byte) ([]byte, error) {
 		b = append(b, encodingVersion, flagExpired)
 		b = binary.AppendUvarint(b, uint64(s.epoch))
 		b = binary.AppendUvarint(b, uint64(s.next))
-		return binary.AppendUvarint(b, uint64(s.expiredAt)), nil
+		return binary.AppendUvarint(b, uint64(s.times[0])), nil
 	}
 	b = append(b, encodingVersion, 0)
 	b = binary.AppendUvarint(b, uint64(s.epoch))
 	b = binary.AppendUvarint(b, uint64(s.next))
 	b = append(b, s.n)
 	for i := range int(s.n) {
-		w := &s.window[i]
-		b = binary.AppendUvarint(b, uint64(w.baseOffset))
-		b = binary.AppendUvarint(b, uint64(w.appendedAt))
-		b = binary.AppendUvarint(b, uint64(w.count))
-		b = append(b, w.digest[:]...)
+		b = binary.AppendUvarint(b, uint64(s.offsets[i]))
+		b = binary.AppendUvarint(b, uint64(s.times[i]))
+		b = binary.AppendUvarint(b, uint64(s.counts[i]))
+		b = append(b, s.digests[i][:]...)
 	}
 	return b, nil
 }
@@ -57,7 +56,7 @@ func DecodeState(b []byte) (State, []byte, error) {
 	s.epoch = r.uvarint(Max)
 	s.next = r.uvarint(Max + 1)
 	if s.expired {
-		s.expiredAt = r.uvarint(Max)
+		s.times[0] = r.uvarint(Max)
 	} else {
 		r.window(&s)
 	}
@@ -81,12 +80,11 @@ func (r *reader) window(s *State) {
 		return
 	}
 	for i := range int(s.n) {
-		w := &s.window[i]
-		w.baseOffset = r.uvarint(Max)
-		w.appendedAt = r.uvarint(Max)
-		w.count = int32(r.uvarint(1<<31 - 1))
-		r.copy(w.digest[:])
-		if w.count == 0 {
+		s.offsets[i] = r.uvarint(Max)
+		s.times[i] = r.uvarint(Max)
+		s.counts[i] = int32(r.uvarint(1<<31 - 1))
+		r.copy(s.digests[i][:])
+		if s.counts[i] == 0 {
 			r.err = ErrEncoding
 		}
 	}

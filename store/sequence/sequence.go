@@ -96,15 +96,14 @@ func (s *State) checkStored(a Attempt) Verdict {
 	}
 	base := s.next
 	for i := int(s.n) - 1; i >= 0; i-- { // newest first: retries are mostly recent
-		b := &s.window[i]
-		base -= int64(b.count)
-		if base != a.BaseSeq || b.count != a.Count {
+		base -= int64(s.counts[i])
+		if base != a.BaseSeq || s.counts[i] != a.Count {
 			continue
 		}
-		if b.digest != a.Digest {
-			return Verdict{Kind: Reused, Original: b.remembered(base)}
+		if s.digests[i] != a.Digest {
+			return Verdict{Kind: Reused, Original: s.remembered(i, base)}
 		}
-		return Verdict{Kind: Duplicate, Original: b.remembered(base)}
+		return Verdict{Kind: Duplicate, Original: s.remembered(i, base)}
 	}
 	if a.BaseSeq < base { // base is now that of the oldest remembered batch
 		return Verdict{Kind: Forgotten}

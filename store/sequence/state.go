@@ -2,24 +2,21 @@ package sequence
 
 // State is what a partition knows of one producer. The zero value knows nothing.
 // States are values: compare them with ==, copy them freely.
+//
+// A partition may know a million producers, so the window is kept as arrays: a slice of
+// structs would be padded, a slice would need memory of its own. Of the batches of an
+// epoch, oldest first, no base sequences are kept: sequences are contiguous, so they
+// follow from next and the counts.
 type State struct {
-	epoch     int64
-	next      int64 // the sequence expected next; the window ends just below it
-	expiredAt int64 // milliseconds since 1970; meaningful when expired
-	n         uint8 // batches in window
-	exists    bool
-	expired   bool // a tombstone: epoch, next and expiredAt are all that is left
-	window    [Window]slot
-}
-
-// slot is one remembered batch, oldest first in the window. Sequences within an
-// epoch are contiguous, so a slot needs no base sequence: it follows from next and
-// the counts of the slots after it.
-type slot struct {
-	baseOffset int64
-	appendedAt int64
-	count      int32
-	digest     Digest
+	epoch   int64
+	next    int64          // the sequence expected next; the window ends just below it
+	offsets [Window]int64  // base offsets
+	times   [Window]int64  // arrivals; of a tombstone the first is when it expired (ms)
+	digests [Window]Digest // of the payloads
+	counts  [Window]int32  // records
+	n       uint8          // batches in the window
+	exists  bool
+	expired bool // a tombstone: epoch, next and the time are all that is left
 }
 
 // Remembered is a batch in the window of a [State].
@@ -35,14 +32,16 @@ type Remembered struct {
 // Count is the number of records of the batch.
 func (r Remembered) Count() int32 { return int32(r.LastSeq - r.BaseSeq + 1) }
 
-func (b *slot) remembered(baseSeq int64) Remembered {
+// remembered is the i-th batch of the window, which begins at baseSeq.
+func (s *State) remembered(i int, baseSeq int64) Remembered {
+	count := int64(s.counts[i])
 	return Remembered{
 		BaseSeq:    baseSeq,
-		LastSeq:    baseSeq + int64(b.count) - 1,
-		BaseOffset: b.baseOffset,
-		LastOffset: b.baseOffset + int64(b.count) - 1,
-		AppendedAt: b.appendedAt,
-		Digest:     b.digest,
+		LastSeq:    baseSeq + count - 1,
+		BaseOffset: s.offsets[i],
+		LastOffset: s.offsets[i] + count - 1,
+		AppendedAt: s.times[i],
+		Digest:     s.digests[i],
 	}
 }
 
@@ -54,7 +53,12 @@ func (s *State) Live() bool { return s.exists && !s.expired }
 
 // Expired reports whether the state is a tombstone, and since when (milliseconds
 // since 1970).
-func (s *State) Expired() (at int64, ok bool) { return s.expiredAt, s.expired }
+func (s *State) Expired() (at int64, ok bool) {
+	if !s.expired {
+		return 0, false
+	}
+	return s.times[0], true
+}
 
 // Epoch is the producer's current epoch, or the last one of a tombstone.
 func (s *State) Epoch() int64 { return s.epoch }
@@ -70,7 +74,7 @@ func (s *State) LastSeq() int64 { return s.next - 1 }
 func (s *State) FirstSeq() int64 {
 	first := s.next
 	for i := range int(s.n) {
-		first -= int64(s.window[i].count)
+		first -= int64(s.counts[i])
 	}
 	return first
 }
@@ -80,8 +84,7 @@ func (s *State) LastOffset() int64 {
 	if s.n == 0 {
 		return -1
 	}
-	b := &s.window[s.n-1]
-	return b.baseOffset + int64(b.count) - 1
+	return s.offsets[s.n-1] + int64(s.counts[s.n-1]) - 1
 }
 
 // LastTimestamp is when the producer's newest batch arrived, in milliseconds since
@@ -90,14 +93,14 @@ func (s *State) LastTimestamp() int64 {
 	if s.n == 0 {
 		return 0
 	}
-	return s.window[s.n-1].appendedAt
+	return s.times[s.n-1]
 }
 
 // LargestBatch is the record count of the largest remembered batch, 0 when there is none.
 func (s *State) LargestBatch() int32 {
 	var largest int32
 	for i := range int(s.n) {
-		largest = max(largest, s.window[i].count)
+		largest = max(largest, s.counts[i])
 	}
 	return largest
 }
@@ -107,8 +110,8 @@ func (s *State) Recent() []Remembered {
 	out := make([]Remembered, s.n)
 	base := s.next
 	for i := int(s.n) - 1; i >= 0; i-- {
-		base -= int64(s.window[i].count)
-		out[i] = s.window[i].remembered(base)
+		base -= int64(s.counts[i])
+		out[i] = s.remembered(i, base)
 	}
 	return out
 }
@@ -123,13 +126,21 @@ func (s *State) Apply(a Attempt, baseOffset, at int64) State {
 		next = State{exists: true, epoch: a.Epoch}
 	}
 	if next.n == Window {
-		copy(next.window[:], next.window[1:])
-		next.n--
+		next.forgetOldest()
 	}
-	next.window[next.n] = slot{baseOffset: baseOffset, appendedAt: at, count: a.Count, digest: a.Digest}
+	i := next.n
+	next.offsets[i], next.times[i], next.counts[i], next.digests[i] = baseOffset, at, a.Count, a.Digest
 	next.n++
 	next.next = a.BaseSeq + int64(a.Count)
 	return next
+}
+
+func (s *State) forgetOldest() {
+	copy(s.offsets[:], s.offsets[1:])
+	copy(s.times[:], s.times[1:])
+	copy(s.counts[:], s.counts[1:])
+	copy(s.digests[:], s.digests[1:])
+	s.n--
 }
 
 // Expire gives the tombstone that is left of the producer when its state expires at
@@ -138,5 +149,13 @@ func (s *State) Expire(at int64) State {
 	if !s.exists {
 		return State{}
 	}
-	return State{exists: true, expired: true, epoch: s.epoch, next: s.next, expiredAt: at}
+	return Tombstone(s.epoch, s.next, at)
+}
+
+// Tombstone is what is left of a producer whose state expired at the given time
+// (milliseconds since 1970) in that epoch, when it was expected to go on with next.
+func Tombstone(epoch, next, at int64) State {
+	s := State{exists: true, expired: true, epoch: epoch, next: next}
+	s.times[0] = at
+	return s
 }

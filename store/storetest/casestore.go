@@ -26,7 +26,7 @@ type storeTarget struct {
 }
 
 func (c *storeTarget) Producer() CaseResult {
-	id, err := c.s.AllocateProducer(c.ctx)
+	id, err := c.s.AllocateProducer(c.ctx, "")
 	return answer(201, err, map[string]any{"pid": id.ID, "epoch": id.Epoch})
 }
 

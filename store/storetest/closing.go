@@ -38,7 +38,7 @@ func closingDraining(e *env) {
 	e.Stats()
 	e.refused(seq(p, pid, 0, 1, 1), store.CodeDraining)
 	e.refused(plain(p, "x"), store.CodeDraining)
-	_, err := e.AllocateProducer(e.ctx)
+	_, err := e.AllocateProducer(e.ctx, "")
 	e.coded("allocate", err, store.CodeDraining)
 	_, err = e.CreateTopic(e.ctx, "late", 1, store.DefaultConfig())
 	e.coded("create", err, store.CodeDraining)

@@ -134,7 +134,7 @@ func concurrentIDs(e *env) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				p, err := e.AllocateProducer(e.ctx)
+				p, err := e.AllocateProducer(e.ctx, "")
 				mu.Lock()
 				if err != nil || seen[p.ID] {
 					e.t.Errorf("id %d, seen before: %v, %v", p.ID, seen[p.ID], err)

@@ -61,7 +61,7 @@ func (e *env) named(name string, partitions int, change ...func(*store.Config)) 
 
 func (e *env) pid() int64 {
 	e.t.Helper()
-	p, err := e.AllocateProducer(e.ctx)
+	p, err := e.AllocateProducer(e.ctx, "")
 	if err != nil {
 		e.t.Fatalf("allocate a producer: %v", err)
 	}

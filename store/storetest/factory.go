@@ -31,6 +31,8 @@ type Traits struct {
 	// Records: reads give single records and not the batches that they came in, so
 	// that batch bounds, bytes and checksums cannot be compared.
 	Records bool
+	// NoOwners: the way to the engine cannot say who asks.
+	NoOwners bool
 	// NoClose: closing the engine closes only the way to it.
 	NoClose bool
 	// Slow: each call is dear, and the engine behind it has been through the random
@@ -74,7 +76,9 @@ func Run(t *testing.T, f Factory) {
 		{"Duplicates", testDuplicates},
 		{"Limits", testLimits},
 		{"Producers", testProducers},
+		{"Owners", testOwners},
 		{"Expiry", testExpiry},
+		{"Incidents", testIncidents},
 		{"Reads", testReads},
 		{"Wait", testWait},
 		{"Headers", testHeaders},

@@ -84,8 +84,8 @@ func newMachine(rt *rapid.T, e *env, topic string) *machine {
 	_, errWant := m.model.CreateTopic(m.ctx, topic, 2, c)
 	m.agree("create topic", errGot, errWant)
 	for i := range machineProducers {
-		a, errGot := e.AllocateProducer(m.ctx)
-		b, errWant := m.model.AllocateProducer(m.ctx)
+		a, errGot := e.AllocateProducer(m.ctx, "")
+		b, errWant := m.model.AllocateProducer(m.ctx, "")
 		m.agree("allocate", errGot, errWant)
 		m.pids[i], m.modelPIDs[i] = a.ID, b.ID
 	}

@@ -12,6 +12,7 @@ func testProducers(t *testing.T, f Factory) {
 	t.Run("ids", func(t *testing.T) { producerIDs(newEnv(t, f)) })
 	t.Run("list", func(t *testing.T) { producerLists(newEnv(t, f)) })
 	t.Run("summary", func(t *testing.T) { producerSummary(newEnv(t, f)) })
+	t.Run("newest", func(t *testing.T) { producerNewest(newEnv(t, f)) })
 	t.Run("unknown", func(t *testing.T) { producerUnknown(newEnv(t, f)) })
 	t.Run("counters", func(t *testing.T) { producerCounters(newEnv(t, f)) })
 }
@@ -21,7 +22,7 @@ func unixMilli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 func producerIDs(e *env) {
 	last := int64(-1)
 	for range 2*store.ProducerBlockSize + 1 {
-		p, err := e.AllocateProducer(e.ctx)
+		p, err := e.AllocateProducer(e.ctx, "")
 		if err != nil || p.ID <= last || p.Epoch != 0 {
 			e.t.Fatalf("id %+v after %d, %v", p, last, err)
 		}
@@ -125,6 +126,29 @@ func producerSummary(e *env) {
 	e.expire(q, pid)
 	if all, err := e.Producers(e.ctx, -1, 10); err != nil || len(all) != 1 || all[0].Partitions != 2 || all[0].Epoch != 2 {
 		e.t.Errorf("after an expiry: %+v, %v", all, err)
+	}
+}
+
+// producerNewest: the summary tells where a producer's newest batch ends.
+func producerNewest(e *env) {
+	if e.f.Traits.Records {
+		e.t.Skip("the list shows it only on request")
+	}
+	p, q := e.topic(), e.topic()
+	pid := e.pid()
+	for i, where := range []store.Partition{p, q, p, q, q, p} {
+		e.clock.Add(time.Second)
+		n := i + 1
+		base, offset := int64(0), int64(0)
+		if s, err := e.PartitionProducer(e.ctx, where, pid); err == nil {
+			base, offset = s.State.NextSeq(), s.State.LastOffset()+1
+		}
+		last := e.stored(seq(where, pid, 0, base, n), offset)
+		all, err := e.Producers(e.ctx, -1, 10)
+		want := store.NewestBatch{Partition: where, Seq: last.NextSeq - 1, Offset: last.LastOffset}
+		if err != nil || len(all) != 1 || all[0].Newest != want {
+			e.t.Errorf("after batch %d: %+v, %v; want %+v", i, all, err, want)
+		}
 	}
 }
 
