@@ -33,6 +33,7 @@ type clientConfig struct {
 	transport  http.RoundTripper
 	protocol   Protocol
 	tls        *tls.Config
+	caFile     string
 	header     http.Header
 	timeout    time.Duration
 	token      func(context.Context) (string, error)
@@ -49,14 +50,14 @@ func (c *clientConfig) check() error {
 	switch {
 	case c.httpClient != nil && c.transport != nil:
 		return errors.New("producer: give WithHTTPClient or WithTransport, not both")
-	case (c.httpClient != nil || c.transport != nil) && (c.protocol != ProtocolAuto || c.tls != nil):
-		return errors.New("producer: WithProtocol and WithTLSConfig belong to the client's own transport; set them on the one given by WithHTTPClient or WithTransport")
+	case (c.httpClient != nil || c.transport != nil) && (c.protocol != ProtocolAuto || c.tls != nil || c.caFile != ""):
+		return errors.New("producer: WithProtocol, WithTLSConfig and WithCAFile belong to the client's own transport; set them on the one given by WithHTTPClient or WithTransport")
 	case c.timeout < 0:
 		return errors.New("producer: a request timeout must not be negative; 0 switches it off")
 	case c.protocol < ProtocolAuto || c.protocol > ProtocolHTTP2:
 		return errors.New("producer: unknown protocol; use ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2")
 	}
-	return nil
+	return c.loadCA()
 }
 
 // roundTripper is the transport that was given, or one with limits fit for a

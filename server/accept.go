@@ -5,26 +5,28 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/oncelog/oncelog/store/batch"
 )
 
 const mediaEventStream = "text/event-stream"
 
 // readMedia picks what a read answers with, by the client's Accept (RFC 9110 section
-// 12.5.1): the best of JSON, NDJSON and an event stream, in this order when they are
-// equally welcome.
+// 12.5.1): the best of JSON, NDJSON, an event stream and binary batches, in this order
+// when they are equally welcome.
 func readMedia(r *http.Request) (string, error) {
 	fields := r.Header["Accept"]
 	if len(fields) == 0 {
 		return mediaJSON, nil
 	}
 	best, bestQ := "", 0.0
-	for _, offer := range [...]string{mediaJSON, mediaNDJSON, mediaEventStream} {
+	for _, offer := range [...]string{mediaJSON, mediaNDJSON, mediaEventStream, batch.ContentType} {
 		if q := quality(fields, offer); q > bestQ {
 			best, bestQ = offer, q
 		}
 	}
 	if best == "" {
-		return "", &problem{code: codeNotAcceptable, detail: "records come as application/json, application/x-ndjson or text/event-stream"}
+		return "", &problem{code: codeNotAcceptable, detail: "records come as application/json, application/x-ndjson, text/event-stream or "+batch.ContentType}
 	}
 	return best, nil
 }

@@ -43,6 +43,7 @@ import (
 //	@Failure	503	{object}	openapi.Problem	"overloaded, draining, storage-failed"
 //	@Failure	504	{object}	openapi.Problem	"commit-timeout"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[produce]
 //	@Router			/topics/{topic}/partitions/{partition}/batches [post]
 func (s *Server) appendBatch(x *exchange, r *http.Request, st store.Store) error {
 	if s.draining.Err() != nil {
@@ -68,12 +69,16 @@ func (s *Server) appendBatch(x *exchange, r *http.Request, st store.Store) error
 	case known != nil:
 		return known
 	}
-	a.Partition = p
+	a.Partition, a.Principal = p, x.caller.Name
+	preferred := a.NoHold
+	done, may := x.meter.Hold()
+	defer done()
+	a.NoHold = a.NoHold || !may
 	ack, err := s.commit(r.Context(), st, a)
 	if err != nil {
 		return err
 	}
-	if a.NoHold {
+	if preferred {
 		x.Header()["Preference-Applied"] = preferenceNoWait
 	}
 	return writeAck(x, p, ack)
@@ -114,7 +119,11 @@ func (s *Server) autoCreate(ctx context.Context, st store.Store, a store.Append)
 		return err
 	}
 	if a.Producer != nil {
-		if _, err := st.Producer(ctx, a.Producer.ID); err != nil {
+		owner, err := st.ProducerOwner(ctx, a.Producer.ID)
+		if err == nil && owner != a.Principal {
+			err = store.NotOwner(a.Producer.ID)
+		}
+		if err != nil {
 			return err
 		}
 		var nothing sequence.State

@@ -163,52 +163,45 @@ func (s *Server) binaryBatch(r *http.Request) (*store.ProducerSeq, batch.Batch, 
 	if cap(body)-len(body) > len(body)/2 { // the engine may keep it for long
 		body = bytes.Clone(body)
 	}
-	b, err := batch.Parse(body)
-	if err != nil {
+	var l limiter
+	b, err := batch.ParseEach(body, l.record)
+	switch {
+	case errors.Is(err, batch.ErrMalformed), errors.Is(err, batch.ErrChecksum):
 		return nil, batch.Batch{}, malformed("", err.Error())
+	case err != nil:
+		return nil, batch.Batch{}, err
 	}
-	if err := checkRecords(b.Bytes); err != nil {
+	if err := l.err(); err != nil {
 		return nil, batch.Batch{}, err
 	}
 	p, err := id.producer(int64(b.Count), queryNames)
 	return p, b, err
 }
 
-// checkRecords holds the records of an encoded batch to the limits that the other
-// forms keep while they are decoded.
-func checkRecords(encoded []byte) error {
-	rd, err := batch.NewReader(encoded)
-	if err != nil {
-		return err
-	}
-	var l limiter
-	var rec batch.Record
-	for i := 0; ; i++ {
-		ok, err := rd.Next(&rec)
-		if err != nil || !ok {
-			return errors.Join(err, l.err())
-		}
-		at := func(member string) string { return "/records/" + strconv.Itoa(i) + member }
+// record holds a record of an encoded batch to the limits that the other forms keep while
+// they are decoded.
+func (l *limiter) record(i int, rec *batch.Record) error {
+	at := func(member string) string { return "/records/" + strconv.Itoa(i) + member }
+	if rec.ValueForm == batch.FormJSON && rec.Value != nil {
 		// The codec knows JSON less strictly: a value such as {"a":1,"a":2} could be
 		// stored, and then no strict reader could read the page that holds it.
-		if rec.ValueForm == batch.FormJSON && rec.Value != nil && !jsontext.Value(rec.Value).IsValid() {
+		if !jsontext.Value(rec.Value).IsValid() {
 			return malformed(at("/value"), "is not valid JSON")
 		}
-		if rec.ValueForm == batch.FormJSON {
-			l.json(rec.Value, at)
-		}
-		l.key(rec.Key, at)
-		l.headers(len(rec.Headers), at)
-		for j := range rec.Headers {
-			h := &rec.Headers[j]
-			l.header(len(h.Name), len(h.Value), func(member string) string {
-				return at("/headers/" + strconv.Itoa(j) + member)
-			})
-		}
-		if len(rec.ContentType) > store.MaxContentType {
-			l.refuse(at("/contentType"), "must be at most "+strconv.Itoa(store.MaxContentType)+" bytes")
-		}
+		l.json(rec.Value, at)
 	}
+	l.key(rec.Key, at)
+	l.headers(len(rec.Headers), at)
+	for j := range rec.Headers {
+		h := &rec.Headers[j]
+		l.header(len(h.Name), len(h.Value), func(member string) string {
+			return at("/headers/" + strconv.Itoa(j) + member)
+		})
+	}
+	if len(rec.ContentType) > store.MaxContentType {
+		l.refuse(at("/contentType"), "must be at most "+strconv.Itoa(store.MaxContentType)+" bytes")
+	}
+	return nil
 }
 
 func noRecordKey(r *http.Request) error {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,8 +32,9 @@ func gone(err error) error {
 const (
 	// firstRead is how much memory a body gets at first, whatever length it declares.
 	firstRead = 64 << 10
-	// trustedLength is up to where a declared length is believed at once.
-	trustedLength = 1 << 20
+	// trustedLength is up to where a declared length is believed at once: a batch of the
+	// default size with its frame. Of a longer one as much must have come first.
+	trustedLength = 1<<20 + 64<<10
 	// codingOverhead is how much longer than its content a coded body may be.
 	codingOverhead = 64 << 10
 	acceptedCoding = "gzip, zstd"
@@ -88,16 +90,16 @@ func (b *bodies) read(r *http.Request, dst []byte) ([]byte, error) {
 	case "zstd":
 		dst, err = b.readZstd(src, dst)
 	default:
-		dst, err = b.readAll(src, grow(dst, r.ContentLength))
+		dst, err = b.readAll(src, grow(dst, r.ContentLength), r.ContentLength)
 	}
 	return dst, b.readError(r.Context(), src, coding, err)
 }
 
 // grow makes room for a body of a declared length, which is not believed too far.
 func grow(dst []byte, length int64) []byte {
-	want := length + 1 // one more, so that the end is seen without growing again
-	if length < 0 || length > trustedLength {
-		want = firstRead
+	want := int64(firstRead)
+	if length >= 0 {
+		want = min(length, trustedLength) + 1 // one more, so that the end is seen without growing again
 	}
 	if int64(cap(dst)-len(dst)) >= want {
 		return dst
@@ -105,12 +107,13 @@ func grow(dst []byte, length int64) []byte {
 	return append(make([]byte, 0, int64(len(dst))+want), dst...)
 }
 
-// readAll is io.ReadAll into dst, ended by a too-large problem above the limit.
-func (b *bodies) readAll(r io.Reader, dst []byte) ([]byte, error) {
+// readAll is io.ReadAll into dst, ended by a too-large problem above the limit. length is
+// what has been declared, −1: nothing.
+func (b *bodies) readAll(r io.Reader, dst []byte, length int64) ([]byte, error) {
 	start := len(dst)
 	for {
 		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
+			dst = slices.Grow(dst, int(max(1, min(length+1-int64(len(dst)-start), 4*int64(len(dst))))))
 		}
 		n, err := r.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
@@ -135,7 +138,7 @@ func (b *bodies) readGzip(src io.Reader, dst []byte) ([]byte, error) {
 	if err := z.Reset(src); err != nil {
 		return dst, err
 	}
-	return b.readAll(z, grow(dst, -1))
+	return b.readAll(z, grow(dst, -1), -1)
 }
 
 func (b *bodies) readZstd(src io.Reader, dst []byte) ([]byte, error) {
@@ -152,7 +155,7 @@ func (b *bodies) readZstd(src io.Reader, dst []byte) ([]byte, error) {
 	if err := z.Reset(src); err != nil {
 		return dst, err
 	}
-	dst, err := b.readAll(z, grow(dst, -1))
+	dst, err := b.readAll(z, grow(dst, -1), -1)
 	return dst, errors.Join(err, z.Reset(nil)) // let go of the body
 }
 

@@ -129,13 +129,41 @@ func (r *remote) Wait(ctx context.Context, p store.Partition, offset int64) erro
 	}
 }
 
-func (r *remote) AllocateProducer(ctx context.Context) (store.ProducerID, error) {
+// ProducerOwner asks the engine: the interface does not tell.
+func (r *remote) ProducerOwner(ctx context.Context, id int64) (string, error) {
+	return r.behind.ProducerOwner(ctx, id)
+}
+
+func (r *remote) AllocateProducer(ctx context.Context, _ string) (store.ProducerID, error) {
 	p, err := r.client.AllocateProducer(ctx)
 	return store.ProducerID{ID: p.PID, Epoch: p.Epoch}, wire(err)
 }
 
 func (r *remote) Ready() error {
 	return wire(r.client.Ready(context.Background()))
+}
+
+// Incidents asks the engine: the interface tells them to the status page only.
+func (r *remote) Incidents(after int64, limit int) []store.Incident {
+	return r.behind.Incidents(after, limit)
+}
+
+func (r *remote) Rejections(id int64) []store.Incident {
+	p, err := r.client.Producer(context.Background(), id)
+	if err != nil {
+		r.t.Error(err)
+	}
+	return convert(p.Rejected, incidentOf)
+}
+
+func (r *remote) Held(p store.Partition, id int64) []store.HeldBatch {
+	s, err := r.client.PartitionProducer(context.Background(), p.Topic, p.Number, id)
+	if err != nil {
+		r.t.Error(err)
+	}
+	return convert(s.Held, func(h openapi.HeldBatch) store.HeldBatch {
+		return store.HeldBatch{Epoch: h.Epoch, BaseSeq: h.BaseSeq, LastSeq: h.LastSeq, Since: instant(h.Since)}
+	})
 }
 
 func (r *remote) Stats() store.Stats { return store.Stats{} }
@@ -244,6 +272,11 @@ func (r *remote) PartitionProducers(ctx context.Context, p store.Partition, afte
 			return list.Items, list.NextPageToken, err
 		})
 	return convert(list, stateOf), err
+}
+
+// RecentProducers asks the engine: the interface tells them to the status page only.
+func (r *remote) RecentProducers(ctx context.Context, p store.Partition, limit int) ([]store.ProducerState, error) {
+	return r.behind.RecentProducers(ctx, p, limit)
 }
 
 func (r *remote) PartitionProducer(ctx context.Context, p store.Partition, id int64) (store.ProducerState, error) {

@@ -15,7 +15,7 @@ import (
 
 // traits are what the HTTP interface cannot express: reads give records, and closing is
 // the server's own business.
-var traits = storetest.Traits{Records: true, NoClose: true}
+var traits = storetest.Traits{Records: true, NoClose: true, NoOwners: true}
 
 // TestConformanceMemory holds the HTTP interface to what every engine must do: the
 // suite's calls go through producer.Client and a server to the model.

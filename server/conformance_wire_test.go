@@ -144,3 +144,19 @@ func snapshotOf(s openapi.Snapshot) store.Snapshot {
 		Reason: store.SnapshotReason(s.Reason), Producers: s.Producers, Bytes: s.Bytes, CRC: crcOf(s.CRC),
 	}
 }
+
+// incidentOf leaves the number out, which is not shown, and how long the batch waited.
+func incidentOf(i openapi.Incident) store.Incident {
+	optional := func(n *int64) int64 {
+		if n == nil {
+			return -1
+		}
+		return *n
+	}
+	return store.Incident{
+		At: instant(i.At), Partition: store.Partition{Topic: i.Topic, Number: i.Partition},
+		Producer: store.ProducerSeq{ID: i.PID, Epoch: i.Epoch, BaseSeq: i.BaseSeq}, Count: int32(i.LastSeq - i.BaseSeq + 1),
+		Code: store.Code(i.Code), Lasting: i.Lasting,
+		ExpectedSeq: optional(i.ExpectedSeq), CurrentEpoch: optional(i.CurrentEpoch), Offset: optional(i.Offset),
+	}
+}

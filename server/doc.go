@@ -12,20 +12,30 @@
 // decompression. Reads copy out of the engine before the first byte goes to the
 // network, so that a slow client holds memory of its own, never a transaction.
 //
-// Access control is not built yet: the codes unauthenticated, forbidden and
-// rate-limited are in the table and are never sent.
+// Who may do what is decided before a handler runs, by the rule that the route has in
+// rules.go; package access says who is calling.
 package server
 
 //	@title			oncelog
 //	@version		1
 //	@description	An HTTP gateway in front of an idempotent, partitioned log. A batch that is sent again with the same producer id, epoch and sequence is stored once and answered alike.
+//	@description
+//	@description	**Appending exactly once.** Take a producer id with `POST /producers`, and number your records in each partition from 0: a batch names the sequence of its first record, `baseSeq`, and the answer gives that of the next batch, `nextSeq`. Send a batch, wait for its answer, and only then number the next one.
+//	@description
+//	@description	**When no answer comes**, or one with `"retryable": true`, send exactly the same batch again, with the same `pid`, `epoch` and `baseSeq`, until it is answered. If it was stored the first time, the answer is a 200 with `"duplicate": true` and the offsets of that time. An answer with `"retryable": false` is final: the same request will be refused again.
+//	@description
+//	@description	**When a batch is missing before yours**, the answer is a 409 `out-of-order-sequence`. Send what is missing, from `expectedSeq` on, then the batch again.
+//	@description
+//	@description	**Epochs** are for a producer that starts again and no longer knows which batch it sent last. It goes on under the same id with an epoch one higher, and with sequences from 0. From then on batches of the old epoch are refused with `producer-fenced`, so that a process which was thought dead cannot write any more. A producer that takes a new id each time it starts needs no epochs.
+//	@description
+//	@description	Every error is a problem (RFC 9457) with a `code` from a closed list; each code has a page under `/problems`. A 2xx to an append means that the records are on disk. Integers are at most 2^53 − 1.
 //	@BasePath		/
-//	@tag.name		records
-//	@tag.description	Appending and reading records
-//	@tag.name		producers
-//	@tag.description	Producer ids and what partitions know of producers
 //	@tag.name		topics
 //	@tag.description	Topics and their configuration
+//	@tag.name		producers
+//	@tag.description	Producer ids and what partitions know of producers
+//	@tag.name		records
+//	@tag.description	Appending and reading records
 //	@tag.name		partitions
 //	@tag.description	Partitions, their segments and batches
 //	@tag.name		snapshots

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/oncelog/oncelog/openapi"
@@ -24,4 +25,20 @@ func ProblemCode(err error) (string, []openapi.MemberError) {
 		return "", nil
 	}
 	return p.code, p.errors
+}
+
+// CheckRules registers the routes that there are, and those that more adds, as a new
+// server does.
+func CheckRules(more func(routes chi.Router, guarded func(method, pattern string))) error {
+	s, err := New(Options{})
+	if err != nil {
+		return err
+	}
+	if more == nil {
+		return nil
+	}
+	r := chi.NewRouter()
+	g := guarded{server: s, routes: r, rules: rules()}
+	more(r, func(method, pattern string) { g.add(method, pattern, nil) })
+	return g.complete()
 }

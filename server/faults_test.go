@@ -34,11 +34,11 @@ func (s *failingStore) Append(ctx context.Context, a store.Append) (store.Ack, e
 	return s.Store.Append(ctx, a)
 }
 
-func (s *failingStore) AllocateProducer(ctx context.Context) (store.ProducerID, error) {
+func (s *failingStore) AllocateProducer(ctx context.Context, owner string) (store.ProducerID, error) {
 	if s.allocate != nil {
 		return s.allocate()
 	}
-	return s.Store.AllocateProducer(ctx)
+	return s.Store.AllocateProducer(ctx, owner)
 }
 
 func (s *failingStore) Read(ctx context.Context, r store.Read) (store.Records, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/oncelog/oncelog/server/access"
 	"github.com/oncelog/oncelog/store"
 )
 
@@ -37,6 +38,8 @@ type exchange struct {
 	idField [1]string
 	scratch [256]byte // for a short answer
 	body    timedBody
+	caller  *access.Caller // who asks; nil where anybody may
+	meter   *access.Meter  // nil: nothing is counted
 }
 
 // WriteHeader notes the status.
@@ -54,6 +57,9 @@ func (x *exchange) Write(b []byte) (int, error) {
 	}
 	n, err := x.ResponseWriter.Write(b)
 	x.bytes += int64(n)
+	if x.meter != nil {
+		x.meter.Used(int64(n))
+	}
 	return n, err
 }
 
@@ -91,6 +97,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		h := w.Header()
 		h[headerRequestID] = x.idField[:]
 		h["X-Content-Type-Options"] = noSniff
+		if r.Method == http.MethodGet {
+			// A page of another site cannot even load it as an image or a script.
+			h["Cross-Origin-Resource-Policy"] = sameOrigin
+		}
 		s.metrics.inFlight.Inc()
 		defer func() { // after the recovery, and whatever becomes of that
 			s.metrics.inFlight.Dec()

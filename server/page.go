@@ -17,6 +17,7 @@ const (
 	topicTokens    = "t"
 	producerTokens = "p"
 	snapshotTokens = "s"
+	numberTokens   = "n" // of partitions
 )
 
 // page takes limit and pageToken. after is the key that the page begins behind, "" for
@@ -38,7 +39,12 @@ func (q *query) page(mark string) (limit int, after string) {
 
 // pidPage is page for a list by producer id; after is −1 for the first page.
 func (q *query) pidPage() (limit int, after int64) {
-	limit, key := q.page(producerTokens)
+	return q.numberedPage(producerTokens)
+}
+
+// numberedPage is page for a list by a number; after is −1 for the first page.
+func (q *query) numberedPage(mark string) (limit int, after int64) {
+	limit, key := q.page(mark)
 	if key == "" {
 		return limit, -1
 	}

@@ -23,6 +23,8 @@ import (
 //	@Failure	400	{object}	openapi.Problem	"malformed-request"
 //	@Failure	404	{object}	openapi.Problem	"unknown-topic, unknown-partition"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer[produce]
+//	@Security	bearer[consume]
 //	@Router			/topics/{topic}/partitions/{partition} [get]
 func (s *Server) describePartition(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {
@@ -55,6 +57,7 @@ func (s *Server) describePartition(x *exchange, r *http.Request, st store.Store)
 //	@Failure	415	{object}	openapi.Problem	"unsupported-media-type"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/topics/{topic}/partitions/{partition}/roll [post]
 func (s *Server) rollPartition(x *exchange, r *http.Request, st store.Store) error {
 	if err := s.noInput(r); err != nil {
@@ -89,6 +92,7 @@ func (s *Server) rollPartition(x *exchange, r *http.Request, st store.Store) err
 //	@Failure	416	{object}	openapi.Problem	"offset-out-of-range"
 //	@Failure	500	{object}	openapi.Problem	"records-damaged"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer[consume]
 //	@Router			/topics/{topic}/partitions/{partition}/batches [get]
 func (s *Server) listBatches(x *exchange, r *http.Request, st store.Store) error {
 	q := parseQuery(r.URL.RawQuery)
@@ -137,6 +141,7 @@ func (s *Server) listBatches(x *exchange, r *http.Request, st store.Store) error
 //	@Failure	416	{object}	openapi.Problem	"offset-out-of-range"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/topics/{topic}/partitions/{partition}/records [delete]
 func (s *Server) trimRecords(x *exchange, r *http.Request, st store.Store) error {
 	q := parseQuery(r.URL.RawQuery)

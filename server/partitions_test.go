@@ -129,7 +129,7 @@ func TestProducers(t *testing.T) {
 	}
 	e.get("/producers/5").problem("unknown-producer-id")
 	e.do("POST", "/producers", "").is(201)
-	if got := string(e.get("/producers/5").is(200).body); got != "{\"pid\":5,\"partitions\":[]}\n" {
+	if got := string(e.get("/producers/5").is(200).body); got != "{\"pid\":5,\"partitions\":[],\"rejected\":[]}\n" {
 		t.Errorf("%s", got)
 	}
 }

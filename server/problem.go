@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/oncelog/oncelog/openapi"
+	"github.com/oncelog/oncelog/server/access"
 	"github.com/oncelog/oncelog/store"
 )
 
@@ -21,6 +22,8 @@ const (
 	codeHeadersTooLarge      = "headers-too-large"
 	codeCrossOrigin          = "cross-origin"
 )
+
+const headerRetryAfter = "Retry-After"
 
 // problem is an error with a code that the server itself has found.
 type problem struct {
@@ -69,6 +72,9 @@ func memberProblem(code string, errs []openapi.MemberError) *problem {
 // because the client has gone, or an answer had begun, nothing more is written and the
 // connection is cut: a handler that just returned would have net/http send 200.
 func (s *Server) fail(x *exchange, r *http.Request, err error) {
+	if x.status == 0 && ended(r, err) {
+		err = access.Ended()
+	}
 	if errors.Is(err, errClientGone) || (r.Context().Err() != nil && isContext(err)) {
 		x.gone, x.cause = true, err
 		panic(http.ErrAbortHandler)
@@ -91,8 +97,8 @@ func (s *Server) fail(x *exchange, r *http.Request, err error) {
 	if header[0] != "" {
 		h.Set(header[0], header[1])
 	}
-	if after := s.problems[body.Code].RetryAfter; after > 0 {
-		h.Set("Retry-After", strconv.Itoa(after))
+	if after := s.problems[body.Code].RetryAfter; after > 0 && header[0] != headerRetryAfter {
+		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
 	if r.ProtoMajor == 1 && !x.drainBody(r) {
 		h.Set("Connection", "close")
@@ -129,6 +135,9 @@ func (s *Server) problemOf(err error) (*openapi.Problem, [2]string) {
 	if e, ok := errors.AsType[*store.Error](err); ok {
 		return s.storeProblem(e), [2]string{}
 	}
+	if e, ok := errors.AsType[*access.Error](err); ok {
+		return s.accessProblem(e)
+	}
 	if errors.Is(err, context.Canceled) && s.draining.Err() != nil {
 		return s.newProblem(string(store.CodeDraining), "the server is shutting down"), [2]string{}
 	}
@@ -143,12 +152,24 @@ func (s *Server) newProblem(code, detail string) *openapi.Problem {
 		detail = "the server's log has the details under the request id"
 	}
 	if detail == "" {
-		detail = t.Meaning
+		detail = t.Title
 	}
 	return &openapi.Problem{
 		Type: t.Path(), Title: t.Title, Status: t.Status, Detail: detail,
 		Code: t.Code, Retryable: t.Retryable, Outcome: t.Outcome,
 	}
+}
+
+// accessProblem is the problem that a refusal is, with the challenge or the time to wait.
+func (s *Server) accessProblem(e *access.Error) (*openapi.Problem, [2]string) {
+	var header [2]string
+	switch {
+	case e.Challenge != "":
+		header = [2]string{"WWW-Authenticate", e.Challenge}
+	case e.RetryAfter > 0:
+		header = [2]string{headerRetryAfter, strconv.FormatInt(e.RetryAfter, 10)}
+	}
+	return s.newProblem(e.Code, e.Detail), header
 }
 
 // storeProblem is the problem that an error of the engine is.

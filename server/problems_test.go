@@ -2,13 +2,17 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncelog/oncelog/openapi"
 	"github.com/oncelog/oncelog/server"
@@ -134,13 +138,30 @@ func TestEveryCodeIsReached(t *testing.T) {
 			if !ok {
 				t.Fatal("no case reaches it")
 			}
-			reach(t).problem(p.Code)
+			a := reach(t)
+			a.problem(p.Code)
+			sample, err := json.Marshal(p.Sample())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(memberNames(t, sample), memberNames(t, a.body)); d != "" {
+				t.Errorf("the sample on the code's page (-) and the answer (+) have other members:\n%s", d)
+			}
 			delete(cases, p.Code)
 		})
 	}
 	for code := range cases {
 		t.Errorf("%s is answered, but is not in the table", code)
 	}
+}
+
+func memberNames(t *testing.T, object []byte) []string {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal(object, &members); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(members))
 }
 
 func TestSequenceProblemMembers(t *testing.T) {
@@ -271,7 +292,7 @@ func TestProblemPages(t *testing.T) {
 			if !strings.Contains(string(a.body), p.Code) {
 				t.Errorf("%s is not on its page", p.Code)
 			}
-			if csp := a.header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; style-src 'sha256-") {
+			if csp := a.header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") {
 				t.Errorf("Content-Security-Policy %q", csp)
 			}
 		}

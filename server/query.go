@@ -85,6 +85,15 @@ func (q *query) integer(name string, def, low, high int64) int64 {
 	return n
 }
 
+// boolean takes true or false; there being none means false.
+func (q *query) boolean(name string) bool {
+	v, ok := q.text(name)
+	if ok && v != "true" && v != "false" {
+		q.fault(name, "must be true or false")
+	}
+	return v == "true"
+}
+
 // done returns the malformed-request problem of everything that was wrong, or nil.
 func (q *query) done() error {
 	for i := range q.params {

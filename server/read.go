@@ -34,8 +34,9 @@ type readRequest struct {
 //	@ID				readRecords
 //	@Tags			records
 //	@Description	Reads records from an offset on, as a JSON list, as NDJSON (one record a line), or as an event stream that follows the partition for ever: the id of an event is the record's offset, so that Last-Event-ID resumes behind it, and limit, maxBytes and waitMs do not apply. Each value comes back in the form it was stored in. A raw body comes back as valueText when its media type is text/*, application/json, another +json type or application/x-www-form-urlencoded, in UTF-8, and as valueBase64 otherwise.
+//	@Description	As application/vnd.oncelog.batch come the batches as they are stored, undecoded, the fastest form (openapi/BATCH.md, section Reading). Such an answer begins and ends with whole batches: the first may begin below offset, and the last one may exceed limit.
 //	@Description	Every answer says in the headers Next-Offset, High-Watermark and Earliest-Offset what the members of the JSON list say, except the event stream.
-//	@Produce		json,application/x-ndjson,text/event-stream
+//	@Produce		json,application/x-ndjson,text/event-stream,application/vnd.oncelog.batch
 //	@Param			topic			path		string				true	"Topic"	minLength(1)	maxLength(249)	example(orders)
 //	@Param			partition		path		int					true	"Partition"	minimum(0)	maximum(1023)	example(0)
 //	@Param			offset			query		string				false	"An offset, earliest, latest, or -N for N below the end"	default(earliest)
@@ -58,6 +59,8 @@ type readRequest struct {
 //	@Failure	416	{object}	openapi.Problem	"offset-out-of-range"
 //	@Failure	500	{object}	openapi.Problem	"records-damaged"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer[consume]
+//	@Security	ticket
 //	@Router			/topics/{topic}/partitions/{partition}/records [get]
 func (s *Server) readRecords(x *exchange, r *http.Request, st store.Store) error {
 	q, err := parseRead(r)
@@ -72,8 +75,10 @@ func (s *Server) readRecords(x *exchange, r *http.Request, st store.Store) error
 	if err != nil {
 		return err
 	}
-	end, err := cutRecords(&recs, from, q)
-	if err != nil {
+	var end int64
+	if q.media == batch.ContentType {
+		end = endOfBatches(&recs, from)
+	} else if end, err = cutRecords(&recs, from, q); err != nil {
 		return err
 	}
 	h := x.Header()
@@ -99,8 +104,11 @@ func (s *Server) readRecords(x *exchange, r *http.Request, st store.Store) error
 		return nil
 	}
 	w := s.newRecordWriter(x, q)
-	if q.media == mediaJSON {
+	switch q.media {
+	case mediaJSON:
 		return w.list(&recs, from, end)
+	case batch.ContentType:
+		return w.batches(&recs)
 	}
 	if err := w.records(&recs, from, end); err != nil {
 		return err
@@ -166,15 +174,18 @@ func isContext(err error) bool {
 // cutRecords finds where an answer ends: behind the last record that limit and maxBytes
 // allow, of which there is at least one.
 func cutRecords(recs *store.Records, from int64, q readRequest) (end int64, err error) {
+	if end, ok := wholeBatches(recs, from, q); ok {
+		return end, nil
+	}
 	end = from
 	var count, bytes int
+	var rd batch.Reader
+	var rec batch.Record
 	for i := range recs.Batches {
 		b := &recs.Batches[i]
-		rd, err := batch.NewReader(b.Bytes)
-		if err != nil {
+		if err := rd.ResetVerified(b.Bytes); err != nil {
 			return 0, err
 		}
-		var rec batch.Record
 		for offset := b.BaseOffset; ; offset++ {
 			ok, err := rd.Next(&rec)
 			if err != nil {
@@ -197,12 +208,27 @@ func cutRecords(recs *store.Records, from int64, q readRequest) (end int64, err 
 	return end, nil
 }
 
+// wholeBatches is cutRecords for the frequent case that nothing is to be cut, as can be
+// told without decoding: keys, values and headers take less than the encoded batches.
+func wholeBatches(recs *store.Records, from int64, q readRequest) (end int64, ok bool) {
+	end = from
+	var bytes int
+	for i := range recs.Batches {
+		bytes += len(recs.Batches[i].Bytes)
+		end = recs.Batches[i].LastOffset + 1
+	}
+	return end, bytes <= q.maxBytes && end-from <= int64(q.limit)
+}
+
 // recordsTag is the entity tag of a stretch of records, which never changes. What a
 // JSON list says of the partition's ends is as of when it was read.
 func recordsTag(topicID string, q readRequest, from, end int64) string {
 	form := "json"
-	if q.media == mediaNDJSON {
+	switch q.media {
+	case mediaNDJSON:
 		form = "ndjson"
+	case batch.ContentType:
+		return fmt.Sprintf(`"%s-%d-%d-%d-batch"`, topicID, q.partition.Number, from, end)
 	}
 	if q.base64 {
 		form += "-base64"

@@ -59,10 +59,10 @@ func (w *recordWriter) list(recs *store.Records, from, end int64) error {
 // records writes the records from … end−1.
 func (w *recordWriter) records(recs *store.Records, from, end int64) error {
 	first := true
+	var rd batch.Reader
 	for i := range recs.Batches {
 		b := &recs.Batches[i]
-		rd, err := batch.NewReader(b.Bytes)
-		if err != nil {
+		if err := rd.ResetVerified(b.Bytes); err != nil {
 			return err
 		}
 		for offset := b.BaseOffset; offset < end; offset++ {

@@ -13,6 +13,7 @@ var (
 	typeJSON         = []string{"application/json"}
 	typeProblem      = []string{"application/problem+json"}
 	noSniff          = []string{"nosniff"}
+	sameOrigin       = []string{"same-origin"}
 	noStore          = []string{"no-store"}
 	privateImmutable = []string{"private, immutable"}
 	noCache          = []string{"no-cache"}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/oncelog/oncelog/web"
 )
 
 // newRoutes is the whole route table. chi matches the escaped path when there is one,
@@ -25,6 +27,7 @@ func (s *Server) newRoutes() (http.Handler, error) {
 	r.Use(
 		s.observe,          // first: request id, log line, metrics and recovery cover all the rest
 		s.limitHeaders,     // before anything reads a header
+		s.checkHost,        // before anything is told to a page of another site
 		s.cors(),           // before crossOrigin: a preflight carries no credentials and changes nothing
 		crossOrigin,        // before any handler can change state
 		middleware.GetHead, // last: HEAD is routed like GET
@@ -32,44 +35,49 @@ func (s *Server) newRoutes() (http.Handler, error) {
 	r.NotFound(s.plain(s.notFound))
 	r.MethodNotAllowed(s.plain(s.methodNotAllowed(r)))
 
-	r.Post("/producers", s.api(s.allocateProducer))
-	r.Get("/producers", s.api(s.listProducers))
-	r.Get("/producers/{pid}", s.api(s.describeProducer))
+	g := guarded{server: s, routes: r, rules: rules()}
+	g.Post("/producers", s.api(s.allocateProducer))
+	g.Get("/producers", s.api(s.listProducers))
+	g.Get("/producers/{pid}", s.api(s.describeProducer))
 
-	r.Get("/topics", s.api(s.listTopics))
-	r.Post("/topics", s.api(s.createTopic))
-	r.Get(topic, s.api(s.describeTopic))
-	r.Put(topic, s.api(s.putTopic))
-	r.Patch(topic, s.api(s.updateTopic))
-	r.Delete(topic, s.api(s.deleteTopic))
+	g.Get("/topics", s.api(s.listTopics))
+	g.Post("/topics", s.api(s.createTopic))
+	g.Get(topic, s.api(s.describeTopic))
+	g.Put(topic, s.api(s.putTopic))
+	g.Patch(topic, s.api(s.updateTopic))
+	g.Delete(topic, s.api(s.deleteTopic))
 
-	r.Get(partition, s.api(s.describePartition))
-	r.Post(partition+"/batches", s.api(s.appendBatch))
-	r.Get(partition+"/batches", s.api(s.listBatches))
-	r.Get(partition+"/records", s.api(s.readRecords))
-	r.Delete(partition+"/records", s.api(s.trimRecords))
-	r.Post(partition+"/roll", s.api(s.rollPartition))
-	r.Get(partition+"/producers", s.api(s.listPartitionProducers))
-	r.Get(producer, s.api(s.describePartitionProducer))
-	r.Delete(producer, s.api(s.expireProducer))
+	g.Get(topic+"/partitions", s.api(s.listPartitions))
+	g.Get(partition, s.api(s.describePartition))
+	g.Post(partition+"/batches", s.api(s.appendBatch))
+	g.Get(partition+"/batches", s.api(s.listBatches))
+	g.Get(partition+"/records", s.api(s.readRecords))
+	g.Delete(partition+"/records", s.api(s.trimRecords))
+	g.Post(partition+"/roll", s.api(s.rollPartition))
+	g.Get(partition+"/producers", s.api(s.listPartitionProducers))
+	g.Get(producer, s.api(s.describePartitionProducer))
+	g.Delete(producer, s.api(s.expireProducer))
 
-	r.Post("/snapshots", s.api(s.takeSnapshots))
-	r.Get("/snapshots", s.api(s.listSnapshots))
-	r.Get(snapshot, s.api(s.describeSnapshot))
-	r.Delete(snapshot, s.api(s.deleteSnapshot))
-	r.Post(snapshot+"/verify", s.api(s.verifySnapshot))
+	g.Post("/snapshots", s.api(s.takeSnapshots))
+	g.Get("/snapshots", s.api(s.listSnapshots))
+	g.Get(snapshot, s.api(s.describeSnapshot))
+	g.Delete(snapshot, s.api(s.deleteSnapshot))
+	g.Post(snapshot+"/verify", s.api(s.verifySnapshot))
 
-	r.Get("/limits", s.plain(s.limits))
-	r.Get("/version", s.plain(s.version))
-	r.Get("/livez", s.plain(s.livez))
-	r.Get("/readyz", s.api(s.readyz))
-	r.Get("/metrics", s.plain(s.exposeMetrics))
-	r.Get("/openapi.json", s.plain(s.openapiJSON))
-	r.Get("/openapi.yaml", s.plain(s.openapiYAML))
-	r.Get("/problems", s.plain(s.listProblems))
-	r.Get("/problems/{code}", s.plain(s.describeProblem))
-	r.Get("/docs", s.plain(s.docs))
-	r.Get("/events", s.plain(s.events))
-	r.Get("/", s.plain(s.statusPage))
-	return r, nil
+	g.Post("/tickets", s.plain(s.createTicket))
+	g.Get("/limits", s.plain(s.limits))
+	g.Get("/version", s.plain(s.version))
+	g.Get("/livez", s.plain(s.livez))
+	g.Get("/readyz", s.api(s.readyz))
+	g.Get("/metrics", s.plain(s.exposeMetrics))
+	g.Get("/openapi.json", s.plain(s.openapiJSON))
+	g.Get("/openapi-3.0.json", s.plain(s.openapiJSON30))
+	g.Get("/openapi.yaml", s.plain(s.openapiYAML))
+	g.Get("/problems", s.plain(s.listProblems))
+	g.Get("/problems/{code}", s.plain(s.describeProblem))
+	g.Get("/docs", s.plain(s.docs))
+	g.Get("/events", s.plain(s.events))
+	g.Get("/", s.plain(s.statusPage))
+	g.Get(web.FilesPath+"{file}", s.plain(s.pageFile))
+	return r, g.complete()
 }

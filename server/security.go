@@ -57,7 +57,7 @@ func (s *Server) cors() func(http.Handler) http.Handler {
 		},
 		ExposedHeaders: []string{
 			"Allow", "ETag", "Idempotent-Replayed", "Location", "Preference-Applied", "Retry-After", headerRequestID,
-			"Next-Offset", "High-Watermark", "Earliest-Offset",
+			"Next-Offset", "High-Watermark", "Earliest-Offset", "RateLimit", "RateLimit-Policy", "WWW-Authenticate",
 		},
 		MaxAge: 600, // seconds that a browser may remember a preflight
 	})

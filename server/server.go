@@ -11,6 +11,7 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"github.com/oncelog/oncelog/openapi"
+	"github.com/oncelog/oncelog/server/access"
 	"github.com/oncelog/oncelog/store"
 )
 
@@ -18,6 +19,10 @@ import (
 type Options struct {
 	// Logger gets one line a request. nil: nothing is logged.
 	Logger *slog.Logger
+	// SuccessLines bounds the lines a second for requests that succeed; a line says how
+	// many were left out before it. Failures are always logged. 0: 20. Negative: no
+	// bound.
+	SuccessLines int
 	// Version and Revision are what /version and the build metric say.
 	Version, Revision string
 	// MaxBodyBytes bounds a request body after decompression. 0: 16 MiB.
@@ -37,6 +42,8 @@ type Options struct {
 	// CORSOrigins may use the API from browsers: "https://host" or "*". None: no
 	// CORS headers are sent and state-changing cross-origin requests are refused.
 	CORSOrigins []string
+	// Access lets requests in. nil: all of them may do everything.
+	Access *access.Control
 	// BodyTimeout bounds how long a request body may take to arrive. 0: 60 s.
 	BodyTimeout time.Duration
 	// WriteTimeout bounds each write of a streamed answer. 0: 30 s.
@@ -56,6 +63,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Revision == "" {
 		o.Revision = "unknown"
+	}
+	if o.SuccessLines == 0 {
+		o.SuccessLines = 20
 	}
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 16 << 20
@@ -81,6 +91,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// open lets everybody in.
+func (o Options) open() (*access.Control, error) {
+	if o.Access != nil {
+		return o.Access, nil
+	}
+	return access.New(access.Options{})
+}
+
 // Server answers HTTP requests from a store. It is an [http.Handler], safe for
 // concurrent use.
 type Server struct {
@@ -91,10 +109,16 @@ type Server struct {
 	pages    *pages
 	validate *validator.Validate
 	metrics  *metrics
+	access   *access.Control
 	bodies   *bodies
 	decoders decoderPool
+	// successes bounds the log lines of requests that succeed.
+	successes lineLimiter
 
 	engine atomic.Pointer[store.Store] // nil until Serve
+
+	sampler   *sampler
+	streaming atomic.Int64 // event streams that are open
 
 	// topicChanges makes look-then-change on topics one step: DeleteTopic and
 	// CreateTopic take no condition, If-Match and PUT need one.
@@ -116,12 +140,17 @@ func New(o Options) (*Server, error) {
 		validate: newValidate(),
 		bodies:   &bodies{limit: o.MaxBodyBytes},
 	}
+	s.successes.limit = int64(o.SuccessLines)
 	for _, p := range openapi.ProblemTypes() {
 		s.problems[p.Code] = p
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
+	s.sampler = newSampler(s)
 	var err error
+	if s.access, err = o.open(); err != nil {
+		return nil, err
+	}
 	if s.pages, err = newPages(); err != nil {
 		return nil, err
 	}
@@ -136,11 +165,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.Se
 
 // Serve gives the server its store and makes it ready. The caller closes the store,
 // after the last request has been answered.
-func (s *Server) Serve(st store.Store) { s.engine.Store(&st) }
+func (s *Server) Serve(st store.Store) {
+	s.engine.Store(&st)
+	s.sampler.start()
+}
 
 // Drain refuses new appends, ends long polls and event streams, and makes /readyz
 // fail. What is in flight goes on. It may be called twice.
-func (s *Server) Drain() { s.drain() }
+func (s *Server) Drain() {
+	s.drain()
+	s.sampler.stop()
+}
 
 // store returns the store, or the problem that there is none yet.
 func (s *Server) store() (store.Store, error) {

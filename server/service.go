@@ -18,6 +18,7 @@ import (
 //	@Produce		json
 //	@Success		200	{object}	openapi.Limits	"The limits"
 //	@Failure	400	{object}	openapi.Problem	"malformed-request"
+//	@Security	bearer
 //	@Router			/limits [get]
 func (s *Server) limits(x *exchange, r *http.Request) error {
 	if err := noQuery(r); err != nil {
@@ -53,6 +54,7 @@ func (s *Server) limits(x *exchange, r *http.Request) error {
 //	@Produce		json
 //	@Success		200	{object}	openapi.Version	"The version"
 //	@Failure	400	{object}	openapi.Problem	"malformed-request"
+//	@Security	bearer
 //	@Router			/version [get]
 func (s *Server) version(x *exchange, r *http.Request) error {
 	if err := noQuery(r); err != nil {
@@ -89,14 +91,19 @@ func (s *Server) livez(x *exchange, _ *http.Request) error {
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
 //	@Router			/readyz [get]
 func (s *Server) readyz(x *exchange, _ *http.Request, st store.Store) error {
-	if s.draining.Err() != nil {
-		return &problem{code: string(store.CodeDraining), detail: "the server is shutting down"}
-	}
-	if err := st.Ready(); err != nil {
+	if err := s.ready(st); err != nil {
 		return err
 	}
 	x.Header()["Cache-Control"] = noStore
 	return writeJSON(x, http.StatusOK, openapi.Health{Status: "ok"})
+}
+
+// ready tells why no appends are taken, nil when they are.
+func (s *Server) ready(st store.Store) error {
+	if s.draining.Err() != nil {
+		return &problem{code: string(store.CodeDraining), detail: "the server is shutting down"}
+	}
+	return st.Ready()
 }
 
 // exposeMetrics gives the metrics.
@@ -107,6 +114,7 @@ func (s *Server) readyz(x *exchange, _ *http.Request, st store.Store) error {
 //	@Description	Gives the metrics in the Prometheus text format.
 //	@Produce		plain
 //	@Success		200	{string}	string	"The metrics"
+//	@Security	bearer[consume]
 //	@Router			/metrics [get]
 func (s *Server) exposeMetrics(x *exchange, r *http.Request) error {
 	s.metrics.handler.ServeHTTP(x, r)
@@ -118,12 +126,31 @@ func (s *Server) exposeMetrics(x *exchange, r *http.Request) error {
 //	@Summary		Show the OpenAPI document
 //	@ID				openapiJson
 //	@Tags			service
-//	@Description	Gives this document as JSON.
+//	@Description	Gives this document, OpenAPI 3.1, as JSON.
 //	@Produce		json
-//	@Success		200	{object}	object	"The document"
+//	@Param			If-None-Match	header		string	false	"ETag that the client has"
+//	@Success		200				{object}	object	"The document"
+//	@Header			200				{string}	ETag	"For If-None-Match"
+//	@Success		304				"Still as the client has it"
 //	@Router			/openapi.json [get]
 func (s *Server) openapiJSON(x *exchange, r *http.Request) error {
 	return s.pages.document(x, r, "application/json", s.pages.json)
+}
+
+// openapiJSON30 gives the OpenAPI document for older generators.
+//
+//	@Summary		Show the OpenAPI document in terms of 3.0
+//	@ID				openapiJson30
+//	@Tags			service
+//	@Description	Gives this document in terms of OpenAPI 3.0.3, for generators that do not know 3.1.
+//	@Produce		json
+//	@Param			If-None-Match	header		string	false	"ETag that the client has"
+//	@Success		200				{object}	object	"The document"
+//	@Header			200				{string}	ETag	"For If-None-Match"
+//	@Success		304				"Still as the client has it"
+//	@Router			/openapi-3.0.json [get]
+func (s *Server) openapiJSON30(x *exchange, r *http.Request) error {
+	return s.pages.document(x, r, "application/json", s.pages.json30)
 }
 
 // openapiYAML gives the OpenAPI document.
@@ -133,7 +160,10 @@ func (s *Server) openapiJSON(x *exchange, r *http.Request) error {
 //	@Tags			service
 //	@Description	Gives this document as YAML.
 //	@Produce		application/yaml
-//	@Success		200	{string}	string	"The document"
+//	@Param			If-None-Match	header		string	false	"ETag that the client has"
+//	@Success		200				{string}	string	"The document"
+//	@Header			200				{string}	ETag	"For If-None-Match"
+//	@Success		304				"Still as the client has it"
 //	@Router			/openapi.yaml [get]
 func (s *Server) openapiYAML(x *exchange, r *http.Request) error {
 	return s.pages.document(x, r, "application/yaml", s.pages.yaml)

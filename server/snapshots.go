@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/oncelog/oncelog/openapi"
+	"github.com/oncelog/oncelog/server/access"
 	"github.com/oncelog/oncelog/store"
 )
 
@@ -28,6 +29,7 @@ import (
 //	@Failure	422	{object}	openapi.Problem	"invalid-argument"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/snapshots [post]
 func (s *Server) takeSnapshots(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {
@@ -38,6 +40,14 @@ func (s *Server) takeSnapshots(x *exchange, r *http.Request, st store.Store) err
 		return err
 	}
 	f, err := snapshotFilter(body.Topic, body.Partition, "/topic")
+	if err != nil {
+		return err
+	}
+	if body.Topic == nil {
+		err = x.caller.MayAll(access.Admin)
+	} else {
+		err = x.caller.MayTopic(access.Admin, *body.Topic)
+	}
 	if err != nil {
 		return err
 	}
@@ -63,6 +73,7 @@ func (s *Server) takeSnapshots(x *exchange, r *http.Request, st store.Store) err
 //	@Failure	400	{object}	openapi.Problem	"malformed-request"
 //	@Failure	404	{object}	openapi.Problem	"unknown-topic, unknown-partition"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer[consume]
 //	@Router			/snapshots [get]
 func (s *Server) listSnapshots(x *exchange, r *http.Request, st store.Store) error {
 	q := parseQuery(r.URL.RawQuery)
@@ -117,6 +128,7 @@ func (s *Server) listSnapshots(x *exchange, r *http.Request, st store.Store) err
 //	@Failure	400	{object}	openapi.Problem	"malformed-request"
 //	@Failure	404	{object}	openapi.Problem	"unknown-topic, unknown-partition, unknown-snapshot"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer[consume]
 //	@Router			/snapshots/{topic}/{partition}/{offset} [get]
 func (s *Server) describeSnapshot(x *exchange, r *http.Request, st store.Store) error {
 	q := parseQuery(r.URL.RawQuery)
@@ -169,6 +181,7 @@ func (s *Server) describeSnapshot(x *exchange, r *http.Request, st store.Store) 
 //	@Failure	404	{object}	openapi.Problem	"unknown-topic, unknown-partition, unknown-snapshot"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/snapshots/{topic}/{partition}/{offset} [delete]
 func (s *Server) deleteSnapshot(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {
@@ -201,6 +214,7 @@ func (s *Server) deleteSnapshot(x *exchange, r *http.Request, st store.Store) er
 //	@Failure	415	{object}	openapi.Problem	"unsupported-media-type"
 //	@Failure	500	{object}	openapi.Problem	"records-damaged"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer[admin]
 //	@Router			/snapshots/{topic}/{partition}/{offset}/verify [post]
 func (s *Server) verifySnapshot(x *exchange, r *http.Request, st store.Store) error {
 	if err := s.noInput(r); err != nil {

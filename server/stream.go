@@ -43,6 +43,8 @@ func (s *Server) follow(x *exchange, r *http.Request, st store.Store, q readRequ
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	s.streaming.Add(1)
+	defer s.streaming.Add(-1)
 	w := s.newRecordWriter(x, q)
 	w.buf = append(w.buf, ": from "+decimal(from)+"\n\n"...)
 	for {
@@ -55,6 +57,7 @@ func (s *Server) follow(x *exchange, r *http.Request, st store.Store, q readRequ
 		if !s.waitForRecords(ctx, st, q, from, w) {
 			return nil
 		}
+		x.meter.Pace(ctx)
 		topicID := recs.TopicID
 		recs, err = st.Read(ctx, store.Read{Partition: q.partition, Offset: from, MaxRecords: q.limit, MaxBytes: q.maxBytes})
 		if err != nil {

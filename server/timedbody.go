@@ -15,6 +15,7 @@ type timedBody struct {
 	w       http.ResponseWriter
 	timeout time.Duration
 	armed   bool
+	taken   int64 // bytes that have been read
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
@@ -23,6 +24,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		b.deadline(time.Now().Add(b.timeout))
 	}
 	n, err := b.ReadCloser.Read(p)
+	b.taken += int64(n)
 	if err == io.EOF {
 		b.deadline(time.Time{})
 	}

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
 	"github.com/oncelog/oncelog/openapi"
+	"github.com/oncelog/oncelog/server/access"
 	"github.com/oncelog/oncelog/store"
 )
 
@@ -19,17 +21,20 @@ const mediaMergePatch = "application/merge-patch+json"
 //	@Produce		json
 //	@Param			limit		query		int					false	"Most items to give"	minimum(1)	maximum(1000)	default(100)
 //	@Param			pageToken	query		string				false	"nextPageToken of the page before"
+//	@Param			totals		query		bool				false	"Whether each topic tells what its partitions hold together"	default(false)
 //	@Success		200			{object}	openapi.TopicList	"A page of topics"
 //	@Failure	400	{object}	openapi.Problem	"malformed-request"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer
 //	@Router			/topics [get]
 func (s *Server) listTopics(x *exchange, r *http.Request, st store.Store) error {
 	q := parseQuery(r.URL.RawQuery)
 	limit, after := q.page(topicTokens)
+	totals := q.boolean("totals")
 	if err := q.done(); err != nil {
 		return err
 	}
-	topics, err := st.Topics(r.Context(), after, limit+1)
+	topics, err := visibleTopics(r.Context(), st, x.caller, after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -37,8 +42,31 @@ func (s *Server) listTopics(x *exchange, r *http.Request, st store.Store) error 
 	list := openapi.TopicList{Items: make([]openapi.Topic, len(topics)), NextPageToken: next}
 	for i := range topics {
 		list.Items[i] = topicBody(&topics[i])
+		if totals {
+			list.Items[i].Totals = topicTotals(r.Context(), st, &topics[i])
+		}
 	}
 	return writeJSON(x, http.StatusOK, list)
+}
+
+// visibleTopics is Topics for those that the caller may do anything with.
+func visibleTopics(ctx context.Context, st store.Store, c *access.Caller, after string, limit int) ([]store.Topic, error) {
+	var seen []store.Topic
+	for {
+		topics, err := st.Topics(ctx, after, limit)
+		if err != nil || !c.Limited() {
+			return topics, err
+		}
+		for i := range topics {
+			if c.Covers(topics[i].Name) && len(seen) < limit {
+				seen = append(seen, topics[i])
+			}
+		}
+		if len(topics) < limit || len(seen) == limit {
+			return seen, nil
+		}
+		after = topics[len(topics)-1].Name
+	}
 }
 
 // createTopic creates a topic.
@@ -60,6 +88,7 @@ func (s *Server) listTopics(x *exchange, r *http.Request, st store.Store) error 
 //	@Failure	422	{object}	openapi.Problem	"invalid-argument"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/topics [post]
 func (s *Server) createTopic(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {
@@ -67,6 +96,9 @@ func (s *Server) createTopic(x *exchange, r *http.Request, st store.Store) error
 	}
 	var body openapi.CreateTopicRequest
 	if _, err := s.decode(r, &body, bodyRules{required: []string{"name"}}); err != nil {
+		return err
+	}
+	if err := x.caller.MayTopic(access.Admin, body.Name); err != nil {
 		return err
 	}
 	partitions, config := topicWanted(body.Partitions, &body.TopicConfig)
@@ -95,6 +127,8 @@ func (s *Server) createTopic(x *exchange, r *http.Request, st store.Store) error
 //	@Failure	400	{object}	openapi.Problem	"malformed-request"
 //	@Failure	404	{object}	openapi.Problem	"unknown-topic"
 //	@Failure	503	{object}	openapi.Problem	"draining"
+//	@Security	bearer[produce]
+//	@Security	bearer[consume]
 //	@Router			/topics/{topic} [get]
 func (s *Server) describeTopic(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {
@@ -140,6 +174,7 @@ func (s *Server) describeTopic(x *exchange, r *http.Request, st store.Store) err
 //	@Failure	422	{object}	openapi.Problem	"invalid-argument"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/topics/{topic} [put]
 func (s *Server) putTopic(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {
@@ -200,6 +235,7 @@ func (s *Server) putTopic(x *exchange, r *http.Request, st store.Store) error {
 //	@Failure	422	{object}	openapi.Problem	"invalid-argument"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/topics/{topic} [patch]
 func (s *Server) updateTopic(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {
@@ -254,6 +290,7 @@ func (s *Server) updateTopic(x *exchange, r *http.Request, st store.Store) error
 //	@Failure	412	{object}	openapi.Problem	"version-mismatch"
 //	@Failure	503	{object}	openapi.Problem	"draining, storage-failed"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"
+//	@Security	bearer[admin]
 //	@Router			/topics/{topic} [delete]
 func (s *Server) deleteTopic(x *exchange, r *http.Request, st store.Store) error {
 	if err := noQuery(r); err != nil {

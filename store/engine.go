@@ -93,6 +93,9 @@ type Producers interface {
 	ProducerOwner(ctx context.Context, id int64) (string, error)
 	// PartitionProducers is Producers for one partition.
 	PartitionProducers(ctx context.Context, p Partition, after int64, limit int) ([]ProducerState, error)
+	// RecentProducers returns the live producers of a partition whose newest batches came
+	// last, newest first. It is cheap, however many there are.
+	RecentProducers(ctx context.Context, p Partition, limit int) ([]ProducerState, error)
 	// PartitionProducer fails with CodeUnknownProducerID when the producer has no
 	// live state in the partition.
 	PartitionProducer(ctx context.Context, p Partition, id int64) (ProducerState, error)

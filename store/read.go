@@ -59,6 +59,9 @@ type PartitionInfo struct {
 	Segments  []Segment
 	Producers int // with live state
 	Parked    int // batches held until their predecessors arrive
+	// Damage is why the partition is out of service, "": it is not. Segments and Bytes
+	// are then what is known.
+	Damage string
 }
 
 // Segment is a stretch of a partition, the last one being appended to.

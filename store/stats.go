@@ -24,5 +24,9 @@ type Stats struct {
 	FreeBytes   int64 // of StoreBytes, what is free for new data
 	DiskFree    int64 // free on the store's file system, −1 when unknown
 
+	// OutOfService is how many partitions, and topics whose partitions are not known, are
+	// out of service because what is stored of them is damaged.
+	OutOfService int64
+
 	ProducerIDMark int64 // below it lie all producer ids that are issued or reserved
 }

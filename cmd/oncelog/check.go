@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/oncelog/oncelog/store/bolt"
 )
@@ -9,8 +11,15 @@ import (
 // checkCmd checks a data directory offline.
 type checkCmd struct {
 	Dir    string `arg:"" optional:"" help:"The data directory. Default: that of --data."`
-	Data   string `default:"./oncelog-data" placeholder:"DIR" help:"The data directory. Default ${default}."`
+	Data   string `env:"ONCELOG_DATA" default:"./oncelog-data" placeholder:"DIR" help:"The data directory. Default ${default}."`
 	Output string `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json. Default ${default}."`
+}
+
+// Help is what follows the description in the command's help.
+func (checkCmd) Help() string {
+	return `Reads the whole store and proves it: pages of the file, checksums of records, offsets and sequences without a hole, snapshots that agree with the log. It changes nothing. Stop the server first, or check a copy.
+
+Exit codes: 0 no problems; 1 it could not be examined; 2 bad flags; 3 damaged, each problem is a line of the output; 4 in use by a server; 5 there is no store in the directory.`
 }
 
 // Run checks every checksum, offset, segment and snapshot, and fails when something is
@@ -24,15 +33,26 @@ func (c *checkCmd) Run(std *stdio) error {
 	report, err := bolt.Check(dir, bar.set)
 	bar.end()
 	if err != nil {
-		return fmt.Errorf("check %s: %w", dir, err)
+		return checkFailure(fmt.Errorf("check %s: %w", dir, err))
 	}
 	if err := writeReport(std, c.Output, report); err != nil {
 		return err
 	}
 	if n := len(report.Problems); n > 0 {
-		return fmt.Errorf("%s: %d problems found", dir, n)
+		return &exitError{exitDamaged, fmt.Errorf("%s: %s found", dir, counted(n, "problem", "problems"))}
 	}
 	return nil
+}
+
+// checkFailure gives the reasons for not examining a directory their exit codes.
+func checkFailure(err error) error {
+	switch {
+	case errors.Is(err, bolt.ErrInUse):
+		return &exitError{exitInUse, err}
+	case errors.Is(err, fs.ErrNotExist):
+		return &exitError{exitMissing, err}
+	}
+	return err
 }
 
 // checkReport is a report as JSON output has it.
@@ -59,8 +79,11 @@ func writeReport(std *stdio, format string, r *bolt.Report) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(std.out, "%d topics, %d partitions, %d segments, %d batches, %d records, %d snapshots: %s\n",
-		r.Topics, r.Partitions, r.Segments, r.Batches, r.Records, r.Snapshots, verdict(len(r.Problems)))
+	_, err := fmt.Fprintf(std.out, "%s, %s, %s, %s, %s, %s: %s\n",
+		counted(r.Topics, "topic", "topics"), counted(r.Partitions, "partition", "partitions"),
+		counted(r.Segments, "segment", "segments"), counted(r.Batches, "batch", "batches"),
+		counted(r.Records, "record", "records"), counted(r.Snapshots, "snapshot", "snapshots"),
+		verdict(len(r.Problems)))
 	return err
 }
 
@@ -68,5 +91,5 @@ func verdict(problems int) string {
 	if problems == 0 {
 		return "no problems"
 	}
-	return fmt.Sprintf("%d problems", problems)
+	return counted(problems, "problem", "problems")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,14 +24,32 @@ type client struct {
 	in     io.WriteCloser
 	pipe   io.ReadCloser // standard output
 	out    *bufio.Reader
-	stderr bytes.Buffer
+	stderr said
+}
+
+// said is what a process has written so far.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // run starts a client command against the server.
 func (g *gateway) run(args ...string) *client {
 	g.tb.Helper()
 	c := &client{tb: g.tb, cmd: exec.Command("oncelog", args...)}
-	c.cmd.Env = append(os.Environ(), "ONCELOG_URL="+g.url)
+	c.cmd.Env = append(append(os.Environ(), "ONCELOG_URL="+g.url), g.env...)
 	c.cmd.Stderr = &c.stderr
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
@@ -68,6 +87,26 @@ func (c *client) expectLine(want string) {
 	}
 }
 
+// expectSaid waits until the command has said something on standard error.
+func (c *client) expectSaid(words string) {
+	c.tb.Helper()
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if strings.Contains(c.stderr.String(), words) {
+			return
+		}
+	}
+	c.tb.Fatalf("%v has not said %q, but %q", c.cmd.Args, words, &c.stderr)
+}
+
+// interrupt ends the command as Ctrl+C does and returns its standard error.
+func (c *client) interrupt(code int) string {
+	c.tb.Helper()
+	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		c.tb.Fatal(err)
+	}
+	return c.wait(code)
+}
+
 // TestConsumeFollows expects a consumer to go on through restarts, to see each record
 // once, and to end with code 0 when it is interrupted.
 func TestConsumeFollows(t *testing.T) {
@@ -84,11 +123,11 @@ func TestConsumeFollows(t *testing.T) {
 		follow.expectLine(line)
 		g.restart(crash)
 	}
-	if err := follow.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if stderr := follow.wait(exitOK); stderr != "" {
-		t.Errorf("the consumer said %q", stderr)
+	lines := strings.Split(strings.TrimSuffix(follow.interrupt(exitOK), "\n"), "\n")
+	for i, line := range lines {
+		if want := [2]string{"; trying again for up to 1m0s", "the server answers again"}[i%2]; !strings.HasSuffix(line, want) {
+			t.Errorf("line %d is %q", i, line)
+		}
 	}
 }
 

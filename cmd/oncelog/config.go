@@ -11,10 +11,29 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// configFile is the path of a JSON file with values for flags. It is one object; its
-// keys are names of flags of any command, as they are, in camelCase or in snake_case,
+// configFile is the path of a JSON file with values for settings. It is one object; its
+// keys are names of settings of any command, as they are, in camelCase or in snake_case,
 // so that one file can serve server and clients.
 type configFile string
+
+// nameSettings gives the flags of serve their environment variables; other flags that
+// are settings name theirs in a tag. A flag without one is no setting: it says what one
+// command is to do, and if the environment or a file could say it, a variable meant
+// for one command would quietly change what others do.
+func nameSettings(k *kong.Kong) error {
+	for _, command := range k.Model.Children {
+		if command.Name != "serve" {
+			continue
+		}
+		for _, f := range command.Flags {
+			if f.Name != "help" && len(f.Envs) == 0 {
+				f.Envs = []string{"ONCELOG_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))}
+				f.Value.Tag.Envs = f.Envs
+			}
+		}
+	}
+	return nil
+}
 
 // BeforeResolve loads the file; kong calls it when a path was given.
 func (configFile) BeforeResolve(k *kong.Kong, c *kong.Context, trace *kong.Path) error {
@@ -39,6 +58,9 @@ func (fileValues) Validate(*kong.Application) error { return nil }
 
 // Resolve gives the value for a flag that is not on the command line.
 func (v fileValues) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if len(flag.Envs) == 0 {
+		return nil, nil // no setting, though another command has one of that name
+	}
 	for _, name := range flag.Envs {
 		if _, set := os.LookupEnv(name); set {
 			return nil, nil
@@ -61,7 +83,7 @@ func loadConfig(path string, app *kong.Application) (fileValues, error) {
 	for key, raw := range file {
 		name, known := names[key]
 		if !known {
-			return nil, fmt.Errorf("%q is no flag of any command", key)
+			return nil, fmt.Errorf("%q is no setting; oncelog serve --help lists them", key)
 		}
 		if _, twice := values[name]; twice {
 			return nil, fmt.Errorf("--%s is set twice, as %q too", name, key)
@@ -73,13 +95,13 @@ func loadConfig(path string, app *kong.Application) (fileValues, error) {
 	return values, nil
 }
 
-// spellings maps all ways to write a flag as a key to the flag's name.
+// spellings maps all ways to write a setting as a key to the flag's name.
 func spellings(app *kong.Node) map[string]string {
 	names := map[string]string{}
 	var visit func(n *kong.Node)
 	visit = func(n *kong.Node) {
 		for _, f := range n.Flags {
-			if f.Name == "help" || f.Name == "config" {
+			if len(f.Envs) == 0 || f.Name == "config" {
 				continue
 			}
 			words := strings.Split(f.Name, "-")

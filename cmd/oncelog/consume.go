@@ -27,6 +27,8 @@ type consumeCmd struct {
 	Exit         bool          `help:"Stop at the end as it is at the start. Default: wait for more, until interrupted."`
 	Output       string        `default:"value" enum:"value,json" placeholder:"FORMAT" help:"value: each record's value, byte for byte, and a line feed. json: the whole record. Default ${default}."`
 	RetryTimeout time.Duration `default:"1m" help:"How long to keep trying when the server does not answer."`
+
+	outage *outage
 }
 
 // Validate refuses what is no offset.
@@ -47,6 +49,7 @@ func (c *consumeCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil {
 		return err
 	}
+	c.outage = &outage{out: std.err}
 	var partitions []int
 	if err := c.retry(ctx, func() (err error) {
 		partitions, err = pickPartitions(ctx, client, c.Topic, c.Partition)
@@ -89,6 +92,7 @@ func (c *consumeCmd) print(ctx context.Context, client *producer.Client, partiti
 	}
 	for offset < end {
 		read.Offset = strconv.FormatInt(offset, 10)
+		asked := time.Now()
 		var list openapi.RecordList
 		err := c.retry(ctx, func() (err error) {
 			list, err = client.Records(ctx, c.Topic, partition, read)
@@ -100,10 +104,18 @@ func (c *consumeCmd) print(ctx context.Context, client *producer.Client, partiti
 		if err != nil {
 			return fmt.Errorf("partition %d at offset %d: %w", partition, offset, err)
 		}
+		if list.NextOffset == offset && time.Since(asked) < read.Wait/2 {
+			// A server that is stopping, or a proxy, does not let a poll wait.
+			pause(ctx, emptyPause)
+		}
 		offset = list.NextOffset
 	}
 	return nil
 }
+
+// emptyPause is how long to wait before asking again when an answer without records
+// came at once.
+const emptyPause = 200 * time.Millisecond
 
 // forever is the end of a partition that is followed.
 const forever = math.MaxInt64
@@ -147,7 +159,7 @@ func (c *consumeCmd) retry(ctx context.Context, try func() error) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	err := retry(limited, try)
+	err := c.outage.retry(limited, c.RetryTimeout, try)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

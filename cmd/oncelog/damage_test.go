@@ -43,7 +43,7 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 	out, err := exec.Command("oncelog", "check", copied).CombinedOutput()
 	exit, ok := err.(*exec.ExitError)
-	if !ok || exit.ExitCode() != exitFailure || !strings.Contains(string(out), "problems found") {
+	if !ok || exit.ExitCode() != exitDamaged || !strings.Contains(string(out), " found\n") {
 		t.Errorf("check: %v\n%s", err, out)
 	}
 	t.Logf("check: %s", out)

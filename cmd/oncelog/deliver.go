@@ -42,16 +42,23 @@ func (c *produceCmd) newDelivery() (*delivery, error) {
 	d := &delivery{topic: c.Topic, partition: c.Partition}
 	d.ctx, d.fail = context.WithCancelCause(context.Background())
 	request := min(most, c.DeliveryTimeout*3/4)
-	var err error
-	d.producer, err = producer.New(c.URL,
+	credentials, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	options := []producer.Option{
 		producer.WithBatchBytes(int(c.BatchBytes)),
 		producer.WithLinger(min(20*time.Millisecond, c.DeliveryTimeout/4)),
 		producer.WithRequestTimeout(request),
 		producer.WithDeliveryTimeout(c.DeliveryTimeout),
 		// What fills the buffer leaves it within the delivery timeout.
-		producer.WithMaxBlock(c.DeliveryTimeout+most),
+		producer.WithMaxBlock(c.DeliveryTimeout + most),
 		producer.WithHook(deliveryHook{d: d}),
-	)
+	}
+	for _, o := range credentials {
+		options = append(options, o)
+	}
+	d.producer, err = producer.New(c.URL, options...)
 	return d, err
 }
 
@@ -106,13 +113,14 @@ func (d *delivery) finish() error {
 func (c *counts) summarize(w io.Writer, took time.Duration) {
 	stored, unknown := c.stored.Load(), c.unknown.Load()
 	rate := byteSize(float64(c.bytes.Load()) / max(took.Seconds(), 0.001))
-	fmt.Fprintf(w, "%d records stored in %d batches, %d of them found stored when sent again; %s at %s/s\n",
-		stored, c.batches.Load(), c.again.Load(), took.Round(time.Millisecond), rate)
+	fmt.Fprintf(w, "%s stored in %s, %d of them found stored when sent again; %s at %s/s\n",
+		counted(stored, "record", "records"), counted(c.batches.Load(), "batch", "batches"), c.again.Load(),
+		took.Round(time.Millisecond), rate)
 	if unknown > 0 {
-		fmt.Fprintf(w, "%d records may be stored or not: the server has not said\n", unknown)
+		fmt.Fprintf(w, "%s may be stored or not: the server has not said\n", counted(unknown, "record", "records"))
 	}
 	if rest := c.read.Load() - stored - unknown; rest > 0 {
-		fmt.Fprintf(w, "%d records were read and are not stored\n", rest)
+		fmt.Fprintln(w, counted(rest, "record was read and is not stored", "records were read and are not stored"))
 	}
 }
 

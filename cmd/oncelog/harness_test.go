@@ -31,6 +31,9 @@ type gateway struct {
 	flags  []string
 	dir    string // working directory; "": that of the test
 
+	options []producer.ClientOption // of client
+	env     []string                // of client commands
+
 	url    string
 	client *producer.Client
 	cmd    *exec.Cmd
@@ -132,7 +135,7 @@ func (g *gateway) launch() {
 	}
 	g.listen = u.Host
 	if g.client == nil {
-		if g.client, err = producer.NewClient(g.url); err != nil {
+		if g.client, err = producer.NewClient(g.url, g.options...); err != nil {
 			g.tb.Fatal(err)
 		}
 		g.tb.Cleanup(g.client.CloseIdleConnections)
@@ -197,7 +200,7 @@ func (g *gateway) createTopic(name string, partitions int, c openapi.TopicConfig
 func (g *gateway) oncelog(args ...string) string {
 	g.tb.Helper()
 	cmd := exec.Command("oncelog", args...)
-	cmd.Env = append(os.Environ(), "ONCELOG_URL="+g.url)
+	cmd.Env = append(append(os.Environ(), "ONCELOG_URL="+g.url), g.env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

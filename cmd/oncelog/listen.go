@@ -9,34 +9,43 @@ import (
 	"path/filepath"
 )
 
-// listener is a listening socket that has told where it listens.
+// listener is a listening socket.
 type listener struct {
 	net.Listener
-	file string // holds the URL while the server runs; "" : none
+	scheme string
+	file   string // holds the URL while the server runs; "" : none
 }
 
-// listen opens the socket, logs its URL and writes it to file.
-func listen(ctx context.Context, address, file string, log *slog.Logger) (*listener, error) {
+// listen opens the socket.
+func listen(ctx context.Context, address, file string, secure bool) (*listener, error) {
 	var config net.ListenConfig
 	socket, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{Listener: socket, file: file}
-	log.InfoContext(ctx, "listening", slog.String("address", l.url()))
-	if tcp, ok := socket.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		log.WarnContext(ctx, "OTHER MACHINES CAN REACH THIS SERVER, AND THERE IS NO ACCESS CONTROL: "+
-			"whoever reaches the port can read, append and delete. Listen on 127.0.0.1 or put a proxy in front",
-			slog.String("address", l.url()))
-	}
-	if err := l.writeFile(); err != nil {
-		l.close()
-		return nil, fmt.Errorf("write --listen-file: %w", err)
+	l := &listener{Listener: socket, scheme: "http", file: file}
+	if secure {
+		l.scheme = "https"
 	}
 	return l, nil
 }
 
-func (l *listener) url() string { return "http://" + l.Addr().String() }
+// announce logs where the server listens and writes it to the file.
+func (l *listener) announce(ctx context.Context, log *slog.Logger) error {
+	log.InfoContext(ctx, "listening", slog.String("address", l.url()))
+	if err := l.writeFile(); err != nil {
+		return fmt.Errorf("write --listen-file: %w", err)
+	}
+	return nil
+}
+
+func (l *listener) url() string { return l.scheme + "://" + l.Addr().String() }
+
+// loopback reports whether only this machine can reach the socket.
+func (l *listener) loopback() bool {
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
 
 // writeFile writes the URL so that nobody who waits for the file sees half of it.
 func (l *listener) writeFile() error {

@@ -17,7 +17,22 @@ const (
 	exitOK      = 0
 	exitFailure = 1 // what was asked for could not be done, or not all of it
 	exitUsage   = 2 // what was asked for makes no sense: flags, environment, config file
+
+	// Of check alone; when it cannot examine a directory for any other reason, it ends
+	// with exitFailure.
+	exitDamaged = 3 // problems were found
+	exitInUse   = 4 // another process has the directory open
+	exitMissing = 5 // there is no store in the directory
 )
+
+// exitError is a failure that has an exit code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,6 +68,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		fmt.Fprintf(stderr, "oncelog: see %s\n", usage.help(command))
 		return exitUsage
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code
 	}
 	return exitFailure
 }

@@ -48,7 +48,7 @@ func (c *produceCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	topic, err := c.describe(ctx, d.producer.Client())
+	topic, err := c.describe(ctx, std, d.producer.Client())
 	if err != nil {
 		return errors.Join(err, d.finish())
 	}
@@ -70,11 +70,12 @@ func (c *produceCmd) Run(ctx context.Context, std *stdio) error {
 
 // describe looks the topic up, patiently: a server that is just starting is no reason
 // to give up.
-func (c *produceCmd) describe(ctx context.Context, client *producer.Client) (openapi.Topic, error) {
+func (c *produceCmd) describe(ctx context.Context, std *stdio, client *producer.Client) (openapi.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.DeliveryTimeout)
 	defer cancel()
 	var topic openapi.Topic
-	err := retry(ctx, func() (err error) {
+	silence := outage{out: std.err}
+	err := silence.retry(ctx, c.DeliveryTimeout, func() (err error) {
 		topic, err = client.Topic(ctx, c.Topic)
 		return err
 	})

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/oncelog/oncelog/openapi"
@@ -11,12 +13,48 @@ import (
 
 // remote is the server that a client command talks to.
 type remote struct {
-	URL string `default:"http://127.0.0.1:8080" placeholder:"URL" help:"URL of the server. Default ${default}."`
+	URL string `env:"ONCELOG_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"URL of the server. Default ${default}."`
+
+	TokenFile  string `env:"ONCELOG_TOKEN_FILE" placeholder:"FILE" help:"File with the token to send; it is read again when it changes. Default: the token in the environment variable ONCELOG_TOKEN, if that is set."`
+	CAFile     string `name:"ca-file" env:"ONCELOG_CA_FILE" placeholder:"FILE" help:"PEM file of the authorities that the server's certificate may come from. Default: those of this machine."`
+	ClientCert string `env:"ONCELOG_CLIENT_CERT" placeholder:"FILE" help:"PEM file of a client certificate to show to the server."`
+	ClientKey  string `env:"ONCELOG_CLIENT_KEY" placeholder:"FILE" help:"PEM file of its key."`
+}
+
+// tokenVariable is an environment variable and no flag: other users of a machine can see
+// the command lines of its processes.
+const tokenVariable = "ONCELOG_TOKEN"
+
+// options are the credentials, and whom to trust.
+func (r *remote) options() ([]producer.ClientOption, error) {
+	var options []producer.ClientOption
+	if r.TokenFile != "" {
+		options = append(options, producer.WithTokenFile(r.TokenFile))
+	} else if token := strings.TrimSpace(os.Getenv(tokenVariable)); token != "" {
+		options = append(options, producer.WithToken(token))
+	}
+	if r.ClientCert != "" || r.ClientKey != "" {
+		pair, err := tls.LoadX509KeyPair(r.ClientCert, r.ClientKey)
+		if err != nil {
+			return nil, &usageError{err: fmt.Errorf("--client-cert and --client-key: %w", err)}
+		}
+		options = append(options, producer.WithTLSConfig(&tls.Config{
+			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair},
+		}))
+	}
+	if r.CAFile != "" {
+		options = append(options, producer.WithCAFile(r.CAFile))
+	}
+	return options, nil
 }
 
 // client makes a client for it. No request is sent.
 func (r *remote) client() (*producer.Client, error) {
-	c, err := producer.NewClient(r.URL)
+	options, err := r.options()
+	if err != nil {
+		return nil, err
+	}
+	c, err := producer.NewClient(r.URL, options...)
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("--url: %w", err)}
 	}

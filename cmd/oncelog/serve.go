@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/oncelog/oncelog/server"
+	"github.com/oncelog/oncelog/server/access"
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
 )
@@ -29,6 +32,8 @@ type serveCmd struct {
 	RetentionInterval time.Duration `default:"1s" help:"How often retention and the expiry of producers are looked after."`
 	QueueLength       int           `default:"4096" placeholder:"N" help:"Most appends that wait to be written; more are refused as overloaded. Default ${default}."`
 	QueueBytes        byteSize      `default:"256MiB" placeholder:"BYTES" help:"Most bytes of them. Default ${default}."`
+
+	accessFlags
 
 	DrainTimeout time.Duration `default:"30s" help:"How long to finish what is in flight when asked to stop."`
 	LogLevel     slog.Level    `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error. Default ${default}."`
@@ -55,27 +60,40 @@ func (c *serveCmd) Validate() error {
 	case c.DrainTimeout <= 0:
 		return errors.New("--drain-timeout must be above 0s")
 	}
-	return nil
+	return c.validate()
 }
 
 // Run serves until ctx ends, and then stops in an order that loses nothing that was
 // accepted. It listens before it opens the store, so that whoever asks meanwhile gets
 // a proper not-ready and not a refused connection.
-func (c *serveCmd) Run(ctx context.Context, std *stdio) error {
+func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) error {
 	log := newLogger(std, c.LogLevel, c.LogFormat)
-	log.DebugContext(ctx, "configuration", slog.Any("flags", c))
-	handler, err := server.New(c.serverOptions(log))
+	log.LogAttrs(ctx, slog.LevelDebug, "configuration", configuration(command))
+	secure, err := c.loadTLS()
 	if err != nil {
-		return &usageError{err: err}
+		return err
 	}
-	l, err := listen(ctx, c.Listen, c.ListenFile, log)
+	l, err := listen(ctx, c.Listen, c.ListenFile, secure != nil)
 	if err != nil {
 		return err
 	}
 	defer l.close()
+	control, err := c.control(ctx, c.Data, secure, l, log)
+	if err != nil {
+		return err
+	}
+	defer control.Close()
+	handler, err := server.New(c.serverOptions(log, control))
+	if err != nil {
+		return &usageError{err: err}
+	}
+	if err := l.announce(ctx, log); err != nil {
+		return err
+	}
+	defer watch(ctx, control, secure, log)()
 	web := newHTTPServer(handler, log)
 	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(l) }()
+	go func() { failed <- serveOn(web, l, secure) }()
 
 	st, err := c.openStore(ctx, log)
 	if err != nil {
@@ -132,7 +150,7 @@ func (c *serveCmd) openStore(ctx context.Context, log *slog.Logger) (*bolt.Store
 	return st, nil
 }
 
-func (c *serveCmd) serverOptions(log *slog.Logger) server.Options {
+func (c *serveCmd) serverOptions(log *slog.Logger, control *access.Control) server.Options {
 	b := readBuild()
 	return server.Options{
 		Logger:           log,
@@ -142,6 +160,7 @@ func (c *serveCmd) serverOptions(log *slog.Logger) server.Options {
 		ReorderWait:      c.ReorderWait,
 		AutoCreateTopics: c.AutoCreateTopics,
 		CORSOrigins:      c.CORSOrigin,
+		Access:           control,
 	}
 }
 
@@ -165,9 +184,28 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 
 // newLogger logs to standard error: as text for people, as JSON for programs.
 func newLogger(std *stdio, level slog.Level, format string) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	if format == "text" || format == "auto" && isTerminal(std.err) {
 		return slog.New(slog.NewTextHandler(std.err, o))
 	}
 	return slog.New(slog.NewJSONHandler(std.err, o))
+}
+
+// readable writes durations as people do, 1.5s, and not as a number of nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		return slog.String(a.Key, a.Value.Duration().String())
+	}
+	return a
+}
+
+// configuration is what the flags of a command are set to, under their names.
+func configuration(command *kong.Context) slog.Attr {
+	var flags []slog.Attr
+	for _, f := range command.Flags() {
+		if f.Name != "help" {
+			flags = append(flags, slog.Any(f.Name, f.Target.Interface()))
+		}
+	}
+	return slog.Attr{Key: "flags", Value: slog.GroupValue(flags...)}
 }

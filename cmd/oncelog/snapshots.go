@@ -188,7 +188,7 @@ func mismatch(differ, of int) error {
 	if differ == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d snapshots differ from the log", differ, of)
+	return fmt.Errorf("%d of %s differ from the log", differ, counted(of, "snapshot", "snapshots"))
 }
 
 func verificationColumns() []column[verification] {
@@ -200,7 +200,7 @@ func verificationColumns() []column[verification] {
 			if v.Match {
 				return "match"
 			}
-			return fmt.Sprintf("%d differences: %q", len(v.Differences), v.Differences)
+			return fmt.Sprintf("%s: %q", counted(len(v.Differences), "difference", "differences"), v.Differences)
 		}},
 	}
 }

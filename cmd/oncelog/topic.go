@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/oncelog/oncelog/openapi"
 	"github.com/oncelog/oncelog/producer"
@@ -156,13 +160,44 @@ func (c *topicDescribeCmd) Run(ctx context.Context, std *stdio) error {
 	return writeItems(std, c.output, partitionColumns(), d.PartitionList)
 }
 
+// writeTopic prints what a topic is set to, for people.
 func writeTopic(std *stdio, t openapi.Topic) error {
-	_, err := fmt.Fprintf(std.out, "topic %s, id %s, created %s, version %d\n"+
-		"retentionMs %d, retentionBytes %d, segmentBytes %d, segmentMs %d, maxBatchBytes %d,\n"+
-		"producerExpiryMs %d, maxProducers %d, requireIdempotence %t\n\n",
-		t.Name, t.ID, t.CreatedAt, t.Version,
-		t.RetentionMs, t.RetentionBytes, t.SegmentBytes, t.SegmentMs, t.MaxBatchBytes,
-		t.ProducerExpiryMs, t.MaxProducers, t.RequireIdempotence)
+	const kept = -1 // in place of a bound
+	bound := func(n int64, text string) string {
+		if n == kept {
+			return "none"
+		}
+		return text
+	}
+	millis := func(n int64) string {
+		if n > int64(math.MaxInt64/time.Millisecond) { // 292 years
+			return strconv.FormatInt(n, 10) + "ms"
+		}
+		return (time.Duration(n) * time.Millisecond).String()
+	}
+	table := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"topic", t.Name},
+		{"id", t.ID},
+		{"created", fmt.Sprint(t.CreatedAt)},
+		{"version", strconv.FormatInt(t.Version, 10)},
+		{"retentionMs", bound(t.RetentionMs, millis(t.RetentionMs))},
+		{"retentionBytes", bound(t.RetentionBytes, byteSize(t.RetentionBytes).String())},
+		{"segmentBytes", byteSize(t.SegmentBytes).String()},
+		{"segmentMs", millis(t.SegmentMs)},
+		{"maxBatchBytes", byteSize(t.MaxBatchBytes).String()},
+		{"producerExpiryMs", millis(t.ProducerExpiryMs)},
+		{"maxProducers", strconv.FormatInt(t.MaxProducers, 10)},
+		{"requireIdempotence", strconv.FormatBool(t.RequireIdempotence)},
+	} {
+		if _, err := fmt.Fprintf(table, "%s\t%s\n", row[0], row[1]); err != nil {
+			return err
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(std.out)
 	return err
 }
 

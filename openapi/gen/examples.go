@@ -9,6 +9,37 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
+// binaryBatch holds the one text value "hello 44", which was chosen so that all bytes,
+// those of the checksum too, are ASCII: a document in JSON can hold no others.
+const binaryBatch = "OL\x01\x00" + "\x00\x00\x00\x01" + "\x00\x00\x00\x03" + "\x00\x00\x00\x0a" + "3u$5" +
+	"\x01\x01\x00" + "\x00\x08hello 44"
+
+// bodyExample is the example of an operation's body. Requests are to be tried on the page
+// about the API, in whatever order, on a server that is new or not: none asks for a
+// setting that another would refuse, and the batch has the three records that the
+// examples of offsets and sequences count on.
+func bodyExample(all openapi3.Schemas, s *openapi3.SchemaRef) any {
+	type object = map[string]any
+	switch refName(s.Ref) {
+	case "CreateTopicRequest":
+		return object{"name": "orders", "partitions": 1}
+	case "PutTopicRequest":
+		return object{"partitions": 1}
+	case "UpdateTopicRequest":
+		return object{"retentionMs": -1}
+	case "AppendRequest":
+		return object{"pid": 0, "epoch": 0, "baseSeq": 0, "records": []any{
+			object{
+				"key": "order-17", "value": object{"sku": "A-17", "quantity": 2},
+				"headers": []any{object{"name": "trace", "value": "4bf92f35"}},
+			},
+			object{"key": "order-18", "value": object{"sku": "B-4", "quantity": 1}},
+			object{"key": "order-18", "valueText": "cancelled"},
+		}}
+	}
+	return exampleOf(all, s)
+}
+
 func refName(ref string) string {
 	if ref == "" {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// serviceTag marks the operations that need neither store nor credentials.
+// serviceTag marks the operations that do not need the store.
 const serviceTag = "service"
 
 func fixOperations(doc *openapi3.T) error {
@@ -39,7 +39,7 @@ func fixOperation(doc *openapi3.T, method string, op *openapi3.Operation) error 
 			return err
 		}
 	}
-	problems, err := problemsByStatus(op, commonCodes(method, slices.Contains(op.Tags, serviceTag)))
+	problems, err := problemsByStatus(op, commonCodes(method, op))
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,7 @@ func fixOperation(doc *openapi3.T, method string, op *openapi3.Operation) error 
 		responses.Set(strconv.Itoa(status), problemResponse(ps, doc.Components))
 	}
 	op.Responses = responses
+	secure(op)
 	return nil
 }
 
@@ -74,7 +75,11 @@ func fixHeaders(r *openapi3.Response) {
 			fixSchema(h.Value.Schema.Value)
 		}
 	}
-	r.Headers["X-Request-Id"] = &openapi3.HeaderRef{Ref: "#/components/headers/RequestId"}
+	r.Headers["X-Request-Id"] = headerRef("RequestId")
+}
+
+func headerRef(name string) *openapi3.HeaderRef {
+	return &openapi3.HeaderRef{Ref: "#/components/headers/" + name}
 }
 
 func commonHeaders() openapi3.Headers {
@@ -84,27 +89,41 @@ func commonHeaders() openapi3.Headers {
 			Schema:      &openapi3.SchemaRef{Value: schema},
 		}}}
 	}
+	text := func(example string) *openapi3.Schema {
+		return &openapi3.Schema{Type: &openapi3.Types{"string"}, Examples: []any{example}}
+	}
 	headers := openapi3.Headers{
-		"RequestId": header("Names the request in the log and in problems; the caller's own, if it sent one.",
-			&openapi3.Schema{Type: &openapi3.Types{"string"}, Examples: []any{"0b5c1f2e9d7a4c33"}}),
+		"RequestId": header("Names the request in the log and in problems; the caller's own, if it sent one.", text("0b5c1f2e9d7a4c33")),
 		"RetryAfter": header("Seconds to wait before the same request is sent again.",
 			&openapi3.Schema{Type: &openapi3.Types{"integer"}, Format: "int32", Min: new(0.0), Max: new(86400.0), Examples: []any{1}}),
+		"Challenge":       header("How to authenticate (RFC 9110 section 11.6.1).", text(`Bearer realm="oncelog"`)),
+		"RateLimit":       header("What is left of the quota that is spent most, and when it is whole again.", text(`"requests";r=0;t=1`)),
+		"RateLimitPolicy": header("The caller's quotas.", text(`"requests";q=100;w=1`)),
 	}
 	headers["RequestId"].Value.Required = true
 	return headers
 }
 
-// fixParameter gives path parameters the rules of what they name.
+// fixParameter gives path parameters the rules of what they name. Only the example of a
+// required one is that of the parameter itself: the page about the API fills it in.
 func fixParameter(p *openapi3.Parameter) {
+	example := p.Extensions[exampleKey]
 	p.Extensions = dropExtensions(p.Extensions)
 	if p.Schema == nil || p.Schema.Value == nil {
 		return
 	}
 	s := p.Schema.Value
+	if p.Required {
+		p.Example = example
+	} else if s.Example == nil {
+		s.Example = example
+	}
 	fixSchema(s)
 	switch {
 	case p.Name == "topic":
 		s.Pattern, s.MinLength, s.MaxLength = topicName, 1, new(uint64(249))
+	case p.In == "query" && p.Name == "offset":
+		s.Pattern = place
 	case p.In == "path" && p.Name == "partition":
 		s.Format, s.Min, s.Max = "int32", new(0.0), new(1023.0)
 	}
@@ -117,7 +136,7 @@ func fixContent(doc *openapi3.T, operation string, content openapi3.Content) err
 	for name, m := range content {
 		switch {
 		case name == "application/json" || strings.HasSuffix(name, "+json"):
-			m.Example = exampleOf(all, m.Schema)
+			m.Example = bodyExample(all, m.Schema)
 		case name == "application/x-ndjson" || name == "text/event-stream":
 			if err := stream(all, name, m); err != nil {
 				return err
@@ -126,7 +145,8 @@ func fixContent(doc *openapi3.T, operation string, content openapi3.Content) err
 			m.Schema = &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{"object"}}}
 			m.Example = map[string]any{"openapi": "3.1.0"}
 		case name == "application/vnd.oncelog.batch":
-			m.Schema = binary("A batch in the binary form that openapi/BATCH.md describes.")
+			m.Schema = binary("A batch in the binary form that openapi/BATCH.md describes. In a read: batches, each behind its base offset and arrival time (section Reading).")
+			m.Example = binaryBatch
 		case name == "*/*":
 			m.Schema = binary("The value of one record, verbatim. Its content type is kept with it.")
 			m.Example = "42.1 kWh"
@@ -155,26 +175,28 @@ func textExample(operation string) string {
 	}
 }
 
-// stream describes a sequence of items of the list that the JSON form holds. OpenAPI
-// has a word for that, itemSchema, from 3.2 on only; before, it is a string.
+// stream describes a sequence of items. OpenAPI has a word for that, itemSchema, from 3.2
+// on only; before, it is a string. The items are those of the list that the JSON form
+// holds, or what the operation names if it has no JSON form.
 func stream(all openapi3.Schemas, mediaType string, m *openapi3.MediaType) error {
-	item := m.Schema
+	item, listed := m.Schema, false
 	if list := all[refName(m.Schema.Ref)]; list != nil && list.Value.Properties["records"] != nil {
-		item = list.Value.Properties["records"].Value.Items
+		item, listed = list.Value.Properties["records"].Value.Items, true
 	}
-	value := exampleOf(all, item)
-	text, err := lines(value)
+	text, err := lines(exampleOf(all, item))
 	if err != nil {
 		return err
 	}
 	name := refName(item.Ref)
 	description := fmt.Sprintf("One %s in JSON on each line.", name)
 	if mediaType == "text/event-stream" {
-		description = fmt.Sprintf("Server-sent events; the data of each is one %s in JSON, the id its offset. Comment lines keep the connection alive.", name)
+		description = "Server-sent events, with data in JSON. The id of the last one, sent back in Last-Event-ID, goes on behind it. Comment lines keep the connection alive."
 		text = "id: 0\ndata: " + text + "\n"
 	}
 	m.Schema = &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{"string"}, Description: description}}
 	m.Example = text
-	m.Extensions = map[string]any{"x-itemSchema": map[string]any{"$ref": item.Ref}}
+	if listed {
+		m.Extensions = map[string]any{"x-itemSchema": map[string]any{"$ref": item.Ref}}
+	}
 	return nil
 }

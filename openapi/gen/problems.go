@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,14 +11,18 @@ import (
 	"github.com/oncelog/oncelog/openapi"
 )
 
-// commonCodes can answer any operation, whatever its annotations say. Operations of
-// the service itself answer without the store and without credentials.
-func commonCodes(method string, service bool) []string {
-	codes := []string{"headers-too-large", "internal"}
-	if service {
+// commonCodes can answer any operation, whatever its annotations say. Forbidden answers
+// the open ones as well, when the server is asked for by a name that is not its own.
+// Operations of the service itself answer without the store.
+func commonCodes(method string, op *openapi3.Operation) []string {
+	codes := []string{"headers-too-large", "forbidden", "internal"}
+	if op.Security == nil {
 		return codes
 	}
-	codes = append(codes, "unauthenticated", "forbidden", "rate-limited", "not-ready")
+	codes = append(codes, "unauthenticated", "rate-limited")
+	if !slices.Contains(op.Tags, serviceTag) {
+		codes = append(codes, "not-ready")
+	}
 	if method != http.MethodGet {
 		codes = append(codes, "cross-origin")
 	}
@@ -70,8 +73,14 @@ func problemResponse(problems []openapi.ProblemType, components *openapi3.Compon
 		says = append(says, fmt.Sprintf("`%s`: %s.", p.Code, p.Title))
 		examples[p.Code] = &openapi3.ExampleRef{Ref: "#/components/examples/" + p.Code}
 		components.Examples[p.Code] = problemExample(p)
+		switch {
+		case p.Code == "unauthenticated":
+			headers["WWW-Authenticate"] = headerRef("Challenge")
+		case p.Code == "rate-limited":
+			headers["RateLimit"], headers["RateLimit-Policy"] = headerRef("RateLimit"), headerRef("RateLimitPolicy")
+		}
 		if p.RetryAfter > 0 {
-			headers["Retry-After"] = &openapi3.HeaderRef{Ref: "#/components/headers/RetryAfter"}
+			headers["Retry-After"] = headerRef("RetryAfter")
 		}
 	}
 	r := &openapi3.Response{
@@ -103,53 +112,5 @@ func typeName(code string) string {
 
 // problemExample is a problem as the server would send it.
 func problemExample(p openapi.ProblemType) *openapi3.ExampleRef {
-	s, ok := samples()[p.Code]
-	if !ok {
-		s = sample{detail: p.Meaning}
-	}
-	value := map[string]any{
-		"type":      p.Path(),
-		"title":     p.Title,
-		"status":    p.Status,
-		"detail":    s.detail,
-		"instance":  "/topics/orders/partitions/0/batches",
-		"code":      p.Code,
-		"retryable": p.Retryable,
-		"outcome":   string(p.Outcome),
-		"requestId": "0b5c1f2e9d7a4c33",
-	}
-	maps.Copy(value, s.members)
-	return &openapi3.ExampleRef{Value: &openapi3.Example{Summary: p.Title, Value: value}}
-}
-
-// sample is what differs between two problems of the same code.
-type sample struct {
-	detail  string
-	members map[string]any
-}
-
-func samples() map[string]sample {
-	type m = map[string]any
-	return map[string]sample{
-		"malformed-request": {"the body cannot be read: 1 error", m{"errors": []any{
-			m{"pointer": "/records/0/value", "detail": "exactly one of value, valueText and valueBase64 is needed"},
-		}}},
-		"invalid-argument": {"the request asks for what is not allowed: 1 error", m{"errors": []any{
-			m{"pointer": "/records", "detail": "a batch has at least one record"},
-		}}},
-		"too-large": {"the body is larger than 16777216 bytes", m{"limit": 16777216, "actual": 16777217}},
-		"out-of-order-sequence": {
-			"base sequence 5 is 2 ahead of the expected 3; send what is missing first",
-			m{"expectedSeq": 3, "receivedSeq": 5, "lastSeq": 2, "currentEpoch": 0, "gap": 2},
-		},
-		"sequence-overlap": {"the batch starts at 2 and runs across the expected 3", m{"expectedSeq": 3, "receivedSeq": 2}},
-		"sequence-reused":  {"sequences 0 to 2 are stored at offset 0 with another payload", m{"originalOffset": 0}},
-		"producer-fenced":  {"epoch 0 is below the current epoch 1", m{"currentEpoch": 1}},
-		"producer-expired": {
-			"the producer's state has expired; go on with a higher epoch from sequence 0",
-			m{"expiredAt": "2026-01-09T03:04:05.678Z", "lastSeq": 2, "lastEpoch": 0, "action": "bump-epoch"},
-		},
-		"records-trimmed":     {"offset 0 is below the earliest offset 3", m{"earliestOffset": 3}},
-		"offset-out-of-range": {"offset 9 is above the end at 3", m{"nextOffset": 3}},
-	}
+	return &openapi3.ExampleRef{Value: &openapi3.Example{Summary: p.Title, Value: p.Sample()}}
 }

@@ -9,8 +9,6 @@ import (
 	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"github.com/oncelog/oncelog/openapi"
 )
 
 const (
@@ -21,16 +19,27 @@ const (
 	// in words: 1 to 249 of the set, but neither . nor ..
 	topicName = `^(\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$`
 	hex32     = `^[0-9a-f]{8}$`
+
+	// place is a place in a partition, as the query parameter offset names it.
+	place = `^(earliest|latest|0|-?[1-9][0-9]{0,15})$`
+	// streamPath is the path of an event stream.
+	streamPath = `^(/events|/topics/[A-Za-z0-9._-]{1,249}/partitions/[0-9]{1,4}/records)$`
 )
 
 func schemaRef(name string) *openapi3.SchemaRef {
 	return &openapi3.SchemaRef{Ref: "#/components/schemas/" + name}
 }
 
-func fixSchemas(doc *openapi3.T) error {
+func fixSchemas(doc *openapi3.T, root string) error {
+	if err := describeSchemas(doc.Components.Schemas, root); err != nil {
+		return err
+	}
 	for _, s := range doc.Components.Schemas {
 		walkSchema(s, fixSchema)
 		wireNames(s.Value)
+	}
+	if err := nameEnums(doc.Components.Schemas); err != nil {
+		return err
 	}
 	return patchSchemas(doc.Components.Schemas)
 }
@@ -72,7 +81,7 @@ func fixSchema(s *openapi3.Schema) {
 	slices.Sort(s.Required)
 }
 
-var word = regexp.MustCompile(`\pL+`)
+var word = regexp.MustCompile(`[\pL\pN]+`)
 
 // wireNames turns the names of Go fields, which comments begin with, into those of the
 // members that they become.
@@ -118,18 +127,17 @@ func patchSchemas(all openapi3.Schemas) error {
 		patch            func(*openapi3.Schema)
 	}{
 		{"AppendRecord", "value", anyJSON},
-		{"Record", "value", anyJSON},
-		{"AppendRecord", "timestamp", stringOrMillis},
+		{"StoredRecord", "value", anyJSON},
 		{"AppendRecord", "key", func(s *openapi3.Schema) { s.MaxLength = new(uint64(32 << 10)) }},
 		{"AppendRecord", "headers", items(0, 64)},
 		{"AppendRequest", "records", items(1, 65536)},
 		{"PartitionProducer", "recent", items(0, 5)},
 		{"SnapshotProducer", "recent", items(0, 5)},
 		{"CreateTopicRequest", "name", pattern(topicName)},
+		{"TicketRequest", "path", pattern(streamPath)},
 		{"BatchHeader", "crc", pattern(hex32)},
 		{"Snapshot", "crc", pattern(hex32)},
 		{"SnapshotDetail", "crc", pattern(hex32)},
-		{"Problem", "code", func(s *openapi3.Schema) { s.Enum = problemCodes() }},
 		{"Problem", "type", func(s *openapi3.Schema) { s.Format = "uri-reference"; s.Pattern = "^/problems/[a-z-]+$" }},
 		{"Problem", "status", func(s *openapi3.Schema) { s.Min, s.Max = new(400.0), new(599.0) }},
 	} {
@@ -142,8 +150,9 @@ func patchSchemas(all openapi3.Schemas) error {
 		p.patch(ref.Value)
 	}
 	together(all["AppendRequest"].Value, "pid", "epoch", "baseSeq")
-	all["AppendRecord"].Value.OneOf = exactlyOne("value", "valueText", "valueBase64")
-	all["AppendRecord"].Value.Not = both("key", "keyBase64")
+	all["SnapshotRequest"].Value.DependentRequired = map[string][]string{"partition": {"topic"}}
+	exactlyOne(all["AppendRecord"].Value, "value", "valueText", "valueBase64")
+	apart(all["AppendRecord"].Value, "key", "keyBase64")
 	return nil
 }
 
@@ -155,25 +164,13 @@ func pattern(re string) func(*openapi3.Schema) {
 	return func(s *openapi3.Schema) { s.Pattern = re }
 }
 
-// anyJSON takes the type away, null included.
+// anyJSON takes the type away, null included. Generators that leave members out when they
+// are null are told by x-nullable that this null says something.
 func anyJSON(s *openapi3.Schema) {
 	*s = openapi3.Schema{
-		Description: "Any JSON value. Its bytes are kept as they were sent; null is a tombstone.",
-		Examples:    []any{map[string]any{"sku": "A-17", "quantity": 2}},
-	}
-}
-
-func stringOrMillis(s *openapi3.Schema) {
-	*s = openapi3.Schema{
 		Description: s.Description,
-		Examples:    s.Examples,
-		OneOf: openapi3.SchemaRefs{
-			{Value: &openapi3.Schema{Type: &openapi3.Types{"string"}, Format: "date-time"}},
-			{Value: &openapi3.Schema{
-				Type: &openapi3.Types{"integer"}, Format: "int64",
-				Min: new(0.0), Max: new(float64(maxTimestamp)),
-			}},
-		},
+		Examples:    []any{map[string]any{"sku": "A-17", "quantity": 2}},
+		Extensions:  map[string]any{"x-nullable": true},
 	}
 }
 
@@ -185,78 +182,30 @@ func together(s *openapi3.Schema, names ...string) {
 	}
 }
 
-// both matches an object that has all of the members. They are named once more as
-// properties because linters look for them beside required.
-func both(names ...string) *openapi3.SchemaRef {
-	s := &openapi3.Schema{Required: names, Properties: openapi3.Schemas{}}
+// apart forbids more than one of the members. A union of objects would say the same, and
+// make generators write a type for each.
+func apart(s *openapi3.Schema, names ...string) {
+	if s.DependentSchemas == nil {
+		s.DependentSchemas = openapi3.Schemas{}
+	}
+	for i, n := range names[:len(names)-1] {
+		s.DependentSchemas[n] = without(names[i+1:]...)
+	}
+}
+
+// exactlyOne asks for one of the members, and forbids more.
+func exactlyOne(s *openapi3.Schema, names ...string) {
+	apart(s, names...)
+	s.Not = without(names...)
+}
+
+// without matches objects that have none of the members.
+func without(names ...string) *openapi3.SchemaRef {
+	listed := openapi3.NewSchema()
 	for _, n := range names {
-		s.Properties[n] = &openapi3.SchemaRef{Value: &openapi3.Schema{}}
+		listed.Enum = append(listed.Enum, n)
 	}
-	return &openapi3.SchemaRef{Value: s}
-}
-
-func exactlyOne(names ...string) openapi3.SchemaRefs {
-	var refs openapi3.SchemaRefs
-	for _, n := range names {
-		refs = append(refs, &openapi3.SchemaRef{Value: &openapi3.Schema{Required: []string{n}}})
-	}
-	return refs
-}
-
-func problemCodes() []any {
-	var codes []any
-	for _, p := range openapi.ProblemTypes() {
-		codes = append(codes, p.Code)
-	}
-	return codes
-}
-
-// closeRequests forbids unknown members in the bodies of requests, as the server does.
-// What also occurs in responses stays open: an old client must be able to read what a
-// newer server adds.
-func closeRequests(doc *openapi3.T) error {
-	sent, received := map[string]bool{}, map[string]bool{}
-	for _, item := range doc.Paths.Map() {
-		for _, op := range item.Operations() {
-			if op.RequestBody != nil {
-				reach(doc, op.RequestBody.Value.Content, sent)
-			}
-			for _, r := range op.Responses.Map() {
-				reach(doc, r.Value.Content, received)
-			}
-		}
-	}
-	for name := range sent {
-		if s := doc.Components.Schemas[name]; !received[name] && s.Value.Type.Is("object") {
-			s.Value.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
-		}
-	}
-	return nil
-}
-
-// reach adds the names of all schemas that a body is made of.
-func reach(doc *openapi3.T, content openapi3.Content, names map[string]bool) {
-	var follow func(r *openapi3.SchemaRef)
-	follow = func(r *openapi3.SchemaRef) {
-		if r == nil {
-			return
-		}
-		if name := refName(r.Ref); name != "" {
-			if names[name] {
-				return
-			}
-			names[name] = true
-			r = doc.Components.Schemas[name]
-		}
-		for _, p := range r.Value.Properties {
-			follow(p)
-		}
-		follow(r.Value.Items)
-		for _, s := range r.Value.AllOf {
-			follow(s)
-		}
-	}
-	for _, m := range content {
-		follow(m.Schema)
-	}
+	return &openapi3.SchemaRef{Value: &openapi3.Schema{
+		PropertyNames: &openapi3.SchemaRef{Value: &openapi3.Schema{Not: &openapi3.SchemaRef{Value: listed}}},
+	}}
 }

@@ -42,11 +42,28 @@ func readAnnotations(ctx context.Context, root string) (*openapi3.T, error) {
 	if err := json.Unmarshal(dropPackageNames(data), &v2); err != nil {
 		return nil, fmt.Errorf("parse the annotations: %w", err)
 	}
+	keepExamples(&v2)
 	v3, err := openapi2conv.ToV3(&v2)
 	if err != nil {
 		return nil, fmt.Errorf("convert to OpenAPI 3: %w", err)
 	}
 	return v3, nil
+}
+
+// exampleKey carries the example of a parameter through the conversion: 2.0 has none, and
+// swag writes one all the same.
+const exampleKey = "x-example"
+
+func keepExamples(v2 *openapi2.T) {
+	for _, item := range v2.Paths {
+		for _, op := range item.Operations() {
+			for _, p := range op.Parameters {
+				if example, ok := p.Extensions["example"]; ok {
+					p.Extensions[exampleKey] = example
+				}
+			}
+		}
+	}
 }
 
 var qualified = regexp.MustCompile(`"(#/definitions/)?openapi\.([A-Z][A-Za-z]*)"`)
@@ -60,7 +77,7 @@ func dropPackageNames(swagger []byte) []byte {
 // dropExtensions removes what swag and the conversion leave behind for each other.
 func dropExtensions(m map[string]any) map[string]any {
 	for k := range m {
-		if k == "x-originalParamName" || k == "x-formData-name" || strings.HasPrefix(k, "x-enum-") {
+		if k == "x-originalParamName" || k == "x-formData-name" || k == exampleKey || strings.HasPrefix(k, "x-enum-") {
 			delete(m, k)
 		}
 	}

@@ -23,10 +23,18 @@ func malformed(format string, args ...any) error {
 // checksum, every record and every form. It takes exactly what [Builder] can write, so
 // records that are equal have equal bytes. The Batch refers to data, which must not
 // change afterwards. Errors wrap [ErrMalformed] or [ErrChecksum].
-func Parse(data []byte) (Batch, error) {
+func Parse(data []byte) (Batch, error) { return ParseEach(data, nil) }
+
+// ParseEach is [Parse] that also shows every record to check, if that is not nil, so that
+// a caller with limits of its own need not decode the batch again. The record is valid
+// until check returns; its error ends the parsing and is returned as it is.
+func ParseEach(data []byte, check func(i int, r *Record) error) (Batch, error) {
 	forms, records, err := split(data)
 	if err != nil {
 		return Batch{}, err
+	}
+	if checksum(data) != CRC(data) {
+		return Batch{}, ErrChecksum
 	}
 	b := Batch{Bytes: data, Count: int32(binary.BigEndian.Uint32(data[4:]))}
 	d := decoder{forms: forms, records: records}
@@ -37,6 +45,11 @@ func Parse(data []byte) (Batch, error) {
 		}
 		if err := checkText(&r); err != nil {
 			return Batch{}, fmt.Errorf("record %d: %w", i, err)
+		}
+		if check != nil {
+			if err := check(int(i), &r); err != nil {
+				return Batch{}, err
+			}
 		}
 		n := r.PayloadBytes()
 		b.PayloadBytes += n
@@ -55,6 +68,9 @@ func Verify(data []byte, count int32) error {
 	if _, _, err := split(data); err != nil {
 		return err
 	}
+	if checksum(data) != CRC(data) {
+		return ErrChecksum
+	}
 	if got := binary.BigEndian.Uint32(data[4:]); got != uint32(count) {
 		return malformed("it holds %d records, not %d", got, count)
 	}
@@ -64,7 +80,7 @@ func Verify(data []byte, count int32) error {
 // CRC is the CRC32C in the frame of an encoded batch.
 func CRC(data []byte) uint32 { return binary.BigEndian.Uint32(data[16:]) }
 
-// split checks the frame and gives its two sections.
+// split checks the frame, but for its checksum, and gives its two sections.
 func split(data []byte) (forms, records []byte, err error) {
 	if len(data) < HeaderLen || data[0] != magic0 || data[1] != magic1 {
 		return nil, nil, malformed("no batch header")
@@ -80,9 +96,6 @@ func split(data []byte) (forms, records []byte, err error) {
 	}
 	if count == 0 || count > math.MaxInt32 || uint64(count) > recordsLen {
 		return nil, nil, malformed("%d records in %d bytes", count, recordsLen)
-	}
-	if checksum(data) != CRC(data) {
-		return nil, nil, ErrChecksum
 	}
 	return data[HeaderLen : HeaderLen+formsLen], data[HeaderLen+formsLen:], nil
 }

@@ -1,6 +1,9 @@
 package batch
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Reader walks the records of an encoded batch.
 type Reader struct {
@@ -12,12 +15,25 @@ type Reader struct {
 // NewReader checks frame and checksum of an encoded batch. Errors wrap
 // [ErrMalformed] or [ErrChecksum].
 func NewReader(data []byte) (*Reader, error) {
-	forms, records, err := split(data)
-	if err != nil {
+	r := &Reader{}
+	if err := r.ResetVerified(data); err != nil {
 		return nil, err
 	}
-	count := int32(uint32(data[4])<<24 | uint32(data[5])<<16 | uint32(data[6])<<8 | uint32(data[7]))
-	return &Reader{d: decoder{forms: forms, records: records}, count: count}, nil
+	if checksum(data) != CRC(data) {
+		return nil, ErrChecksum
+	}
+	return r, nil
+}
+
+// ResetVerified makes r walk another batch, whose checksum has been verified already: a
+// read of an engine gives nothing else. Errors wrap [ErrMalformed].
+func (r *Reader) ResetVerified(data []byte) error {
+	forms, records, err := split(data)
+	if err != nil {
+		return err
+	}
+	*r = Reader{d: decoder{forms: forms, records: records}, count: int32(binary.BigEndian.Uint32(data[4:]))}
+	return nil
 }
 
 // Len is the number of records of the batch.

@@ -141,32 +141,3 @@ func TestReadBytesAreCapped(t *testing.T) {
 		t.Error("the batch has changed")
 	}
 }
-
-func BenchmarkAddBuild(b *testing.B) {
-	b.ReportAllocs()
-	r := batch.Record{Key: []byte("some key"), Value: bytes.Repeat([]byte("v"), 100), ValueForm: batch.FormText, Timestamp: batch.NoTimestamp}
-	var builder batch.Builder
-	for b.Loop() {
-		builder.Reset()
-		for range 100 {
-			builder.Add(&r)
-		}
-		builder.Build()
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	b.ReportAllocs()
-	r := batch.Record{Key: []byte("some key"), Value: bytes.Repeat([]byte("v"), 100), ValueForm: batch.FormText, Timestamp: batch.NoTimestamp}
-	var builder batch.Builder
-	for range 100 {
-		builder.Add(&r)
-	}
-	data := builder.Build().Bytes
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		if _, err := batch.Parse(data); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

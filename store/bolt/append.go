@@ -35,7 +35,7 @@ func (r *request) answer(ack store.Ack, err error) { r.done <- result{ack, err} 
 
 // Append stores a batch; see [store.Engine].
 func (s *Store) Append(ctx context.Context, a store.Append) (store.Ack, error) {
-	p, err := s.partition(a.Partition)
+	p, err := s.inService(a.Partition)
 	if err != nil {
 		return store.Ack{}, err
 	}

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -98,7 +97,7 @@ func (c *checker) run(tx *bbolt.Tx) (err error) {
 func (c *checker) topic(tx *bbolt.Tx, name string, v []byte) {
 	c.report.Topics++
 	var row topicRow
-	if err := json.Unmarshal(v, &row); err != nil {
+	if err := readRow([]byte(name), v, &row); err != nil {
 		c.report.problem("topic %q: %v", name, err)
 		return
 	}
@@ -150,7 +149,7 @@ func (c *partitionCheck) bad(format string, args ...any) {
 func (c *partitionCheck) run() {
 	c.report.Partitions++
 	var row partitionRow
-	if err := json.Unmarshal(c.tx.Bucket(bucketParts).Get(uidKey(c.uid)), &row); err != nil {
+	if err := readRow(uidKey(c.uid), c.tx.Bucket(bucketParts).Get(uidKey(c.uid)), &row); err != nil {
 		c.bad("row: %v", err)
 		return
 	}

@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -30,6 +31,28 @@ func spoil(bucket []byte, last bool, change func([]byte) []byte) func(*bbolt.Tx)
 	}
 }
 
+// respoil changes the first value of a bucket as if it had been written so.
+func respoil(bucket []byte, change func([]byte) []byte) func(*bbolt.Tx) error {
+	return func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucket)
+		k, v := b.Cursor().First()
+		return bolt.Reseal(b, k, change(append([]byte(nil), v[:len(v)-bolt.SumLen]...)))
+	}
+}
+
+// move puts the last value of a bucket under a key further on.
+func move(bucket []byte) func(*bbolt.Tx) error {
+	return func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucket)
+		k, v := b.Cursor().Last()
+		k, v = append([]byte(nil), k...), append([]byte(nil), v...)
+		if err := b.Delete(k); err != nil {
+			return err
+		}
+		return b.Put(flip(-1)(k), v)
+	}
+}
+
 func flip(i int) func([]byte) []byte {
 	return func(v []byte) []byte {
 		v[(i+len(v))%len(v)] ^= 1
@@ -49,10 +72,16 @@ func TestCheckNamesTheDamage(t *testing.T) {
 		"missing batch":       {spoil(bolt.BucketBatches, true, gone), "batch at offset 7 is missing"},
 		"flipped header":      {spoil(bolt.BucketHeaders, false, flip(-1)), "batch at offset 0: damaged batch header"},
 		"missing header":      {spoil(bolt.BucketHeaders, false, gone), "begins at offset 2"},
-		"flipped mark":        {spoil(bolt.BucketMarks, false, flip(0)), "unknown mark"},
+		"flipped mark":        {spoil(bolt.BucketMarks, false, flip(0)), "damaged mark"},
+		"unknown mark":        {respoil(bolt.BucketMarks, flip(0)), "unknown mark"},
+		"flipped topic":       {spoil(bolt.BucketTopics, false, flip(9)), `topic "t": damaged row`},
+		"flipped partition":   {spoil(bolt.BucketPartitions, false, flip(-9)), `topic "t" partition 0: row: damaged row`},
+		"flipped segment":     {spoil(bolt.BucketSegments, false, flip(20)), "segment 0: damaged row"},
+		"flipped id mark":     {spoil(bolt.BucketMeta, true, flip(7)), "mark of producer ids: damaged row"},
+		"moved header":        {move(bolt.BucketHeaders), "damaged batch header"},
 		"flipped chunk":       {spoil(bolt.BucketChunks, true, flip(-1)), "snapshot at 4: damaged snapshot"},
 		"missing snapshot":    {spoil(bolt.BucketChunks, true, gone), "snapshot at 4: damaged snapshot"},
-		"wrong segment total": {spoil(bolt.BucketSegments, false, func(v []byte) []byte { return []byte(strings.Replace(string(v), `"batches":3`, `"batches":4`, 1)) }), "totals of segment 0"},
+		"wrong segment total": {respoil(bolt.BucketSegments, func(v []byte) []byte { return []byte(strings.Replace(string(v), `"batches":3`, `"batches":4`, 1)) }), "totals of segment 0"},
 		"missing segment":     {spoil(bolt.BucketSegments, true, gone), "marked closed"},
 		"stray partition": {func(tx *bbolt.Tx) error {
 			return tx.Bucket(bolt.BucketHeaders).Put([]byte("12345678abcdefgh"), []byte("x"))
@@ -92,7 +121,12 @@ func TestCheckFindsDoubledAndLostBatches(t *testing.T) {
 			c := tx.Bucket(name).Cursor()
 			k, _ := c.Last()
 			_, first := c.First()
-			if err := tx.Bucket(name).Put(append([]byte(nil), k...), append([]byte(nil), first...)); err != nil {
+			k, first = append([]byte(nil), k...), append([]byte(nil), first...)
+			err := tx.Bucket(name).Put(k, first)
+			if bytes.Equal(name, bolt.BucketHeaders) {
+				err = bolt.Reseal(tx.Bucket(name), k, first[:len(first)-bolt.SumLen])
+			}
+			if err != nil {
 				return err
 			}
 		}

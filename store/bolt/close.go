@@ -34,7 +34,7 @@ func (s *Store) shutdown() error {
 
 // lastWrites leaves a store that starts without any replay.
 func (s *Store) lastWrites() error {
-	for _, p := range s.allPartitions() {
+	for _, p := range s.serving() {
 		if p.snapAt == p.next.Load() && p.snapMarks == p.marks {
 			continue
 		}
@@ -46,8 +46,13 @@ func (s *Store) lastWrites() error {
 		}
 	}
 	left, mark := s.pids.leave()
-	if len(left) == 0 && mark == s.pids.mark.Load() {
-		return nil
+	if len(left) > 0 || mark != s.pids.mark.Load() {
+		if err := s.update(func(tx *bbolt.Tx) error { return putLeft(tx, left, mark) }); err != nil {
+			return err
+		}
 	}
-	return s.update(func(tx *bbolt.Tx) error { return putLeft(tx, left, mark) })
+	if s.freelist.missing {
+		return s.writeFreelist()
+	}
+	return nil
 }

@@ -56,18 +56,29 @@ func (s *Store) Break() error { return s.db.Close() }
 
 // Buckets and keys for tests that damage a file.
 var (
-	BucketMeta      = bucketMeta
-	BucketBatches   = bucketBatches
-	BucketHeaders   = bucketHeaders
-	BucketSegments  = bucketSegments
-	BucketSnapshots = bucketSnapshots
-	BucketChunks    = bucketChunks
-	BucketMarks     = bucketMarks
-	BucketTrash     = bucketTrash
-	BucketOwners    = bucketOwners
-	KeyPIDMark      = keyPIDMark
-	KeyFormat       = keyFormat
+	BucketMeta       = bucketMeta
+	BucketTopics     = bucketTopics
+	BucketPartitions = bucketParts
+	BucketBatches    = bucketBatches
+	BucketHeaders    = bucketHeaders
+	BucketSegments   = bucketSegments
+	BucketSnapshots  = bucketSnapshots
+	BucketChunks     = bucketChunks
+	BucketMarks      = bucketMarks
+	BucketTrash      = bucketTrash
+	BucketOwners     = bucketOwners
+	KeyPIDMark       = keyPIDMark
+	KeyFormat        = keyFormat
 )
+
+// Reseal puts a changed row under a key with a checksum that says it was meant.
+func Reseal(b *bbolt.Bucket, key, v []byte) error {
+	key = append([]byte(nil), key...)
+	return b.Put(key, seal(key, append([]byte(nil), v...)))
+}
+
+// SumLen is the length of the checksum behind a row.
+const SumLen = sumLen
 
 // QueueLen is the number of appends that wait for the committer.
 func (s *Store) QueueLen() int { return len(s.appends) }
@@ -147,4 +158,25 @@ func (s *Store) FillProducers(p store.Partition, n int) {
 		}
 	}
 	<-done
+}
+
+// SetListedPages sets how long a list of free pages a commit writes.
+func (s *Store) SetListedPages(n int64) { s.freelist.longest = n }
+
+// FreelistOnDisk reports whether the newest commit has written the list.
+func (s *Store) FreelistOnDisk() bool { return !s.freelist.missing }
+
+// SaveFreelist is what upkeep does about the list.
+func (s *Store) SaveFreelist(ctx context.Context) error { return s.saveFreelist(ctx) }
+
+// UpgradePart does the beginning of an upgrade: so many rows of each bucket.
+func UpgradePart(dir string, rows int) error {
+	return Edit(dir, func(tx *bbolt.Tx) error {
+		for _, b := range bareBuckets() {
+			if _, _, err := upgradeSlice(tx.Bucket(b.bucket), nil, rows, b.seal); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -2,21 +2,19 @@ package bolt
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"math"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/batch"
 	"github.com/oncelog/oncelog/store/sequence"
 )
 
-// format is the version of the file's layout. FORMAT.md describes it.
-const format = 1
+// format is the version of the file's layout. FORMAT.md describes it, and upgrade.go what
+// an older file becomes of.
+const format = 2
 
 // Buckets. Those of the log share one tree each for all partitions: a commit that
 // touches many partitions then rewrites few pages.
@@ -96,12 +94,19 @@ const (
 	kindListed byte = 1
 )
 
+// Lengths of keys.
+const (
+	offsetKeyLen   = 16 // of the log buckets
+	markKeyLen     = 24
+	snapshotKeyLen = 17
+)
+
 func uidOf(k []byte) uint64 { return binary.BigEndian.Uint64(k) }
 
 func uidKey(uid uint64) []byte { return binary.BigEndian.AppendUint64(nil, uid) }
 
 func offsetKey(uid uint64, offset int64) []byte {
-	return appendOffsetKey(make([]byte, 0, 16), uid, offset)
+	return appendOffsetKey(make([]byte, 0, offsetKeyLen), uid, offset)
 }
 
 func appendOffsetKey(b []byte, uid uint64, offset int64) []byte {
@@ -131,14 +136,6 @@ func hasUID(k []byte, uid uint64) bool {
 	return len(k) >= 8 && binary.BigEndian.Uint64(k) == uid
 }
 
-func putJSON(b *bbolt.Bucket, key []byte, row any) error {
-	v, err := json.Marshal(row)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, v)
-}
-
 // header is a batch header on disk. Its base offset is in the key.
 type header struct {
 	count      int32
@@ -156,16 +153,18 @@ const (
 )
 
 var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	errHeader  = errors.New("damaged batch header")
-	errPair    = errors.New("batch and header do not belong together")
+	errHeader = errors.New("damaged batch header")
+	errMark   = errors.New("damaged mark")
+	errGap    = errors.New("the one before it, or after it, is missing")
+	errPair   = errors.New("batch and header do not belong together")
 )
 
-// appendHeader encodes h: version, flags, count, bytes and arrival as varints, the
-// batch's CRC, for an idempotent batch its producer, epoch and base sequence as
-// varints and its digest, and at last a CRC32C of all of this.
+// appendHeader encodes h behind its key, with which b ends: version, flags, count, bytes
+// and arrival as varints, the batch's CRC, for an idempotent batch its producer, epoch
+// and base sequence as varints and its digest; sealed.
 func appendHeader(b []byte, h *header) []byte {
 	start := len(b)
+	key := b[start-offsetKeyLen:]
 	b = append(b, headerVersion, 0)
 	b = binary.AppendUvarint(b, uint64(h.count))
 	b = binary.AppendUvarint(b, uint64(h.bytes))
@@ -178,15 +177,12 @@ func appendHeader(b []byte, h *header) []byte {
 		b = binary.AppendUvarint(b, uint64(h.producer.BaseSeq))
 		b = append(b, h.digest[:]...)
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+	return binary.BigEndian.AppendUint32(b, sum(key[:offsetKeyLen], b[start:]))
 }
 
-func decodeHeader(v []byte) (header, error) {
-	if len(v) < 13 || v[0] != headerVersion || v[1]&^headerFlagIdempotent != 0 {
-		return header{}, errHeader
-	}
-	body, sum := v[:len(v)-4], binary.BigEndian.Uint32(v[len(v)-4:])
-	if crc32.Checksum(body, castagnoli) != sum {
+func decodeHeader(k, v []byte) (header, error) {
+	body, err := unseal(k, v)
+	if err != nil || len(k) != offsetKeyLen || len(body) < 9 || body[0] != headerVersion || body[1]&^headerFlagIdempotent != 0 {
 		return header{}, errHeader
 	}
 	rest := body[2:]
@@ -200,17 +196,19 @@ func decodeHeader(v []byte) (header, error) {
 		rest = rest[used:]
 		return int64(n)
 	}
-	h := header{count: int32(num()), bytes: num(), appendedAt: num(), idempotent: v[1]&headerFlagIdempotent != 0}
-	if len(rest) < 4 {
+	count := num()
+	h := header{count: int32(count), bytes: num(), appendedAt: num(), idempotent: v[1]&headerFlagIdempotent != 0}
+	if len(rest) < 4 || count < 1 || count > math.MaxInt32 {
 		return header{}, errHeader
 	}
 	h.crc = binary.BigEndian.Uint32(rest)
 	rest = rest[4:]
 	if h.idempotent {
 		h.producer = store.ProducerSeq{ID: num(), Epoch: num(), BaseSeq: num()}
+		ok = ok && len(rest) == len(h.digest)
 		rest = rest[copy(h.digest[:], rest):]
 	}
-	if !ok || len(rest) != 0 || h.count < 1 {
+	if !ok || len(rest) != 0 {
 		return header{}, errHeader
 	}
 	return h, nil
@@ -248,22 +246,26 @@ type mark struct {
 
 const markExpire = 1
 
-func (m mark) encode() []byte {
+func (m mark) encode(key []byte) []byte {
 	b := binary.AppendUvarint([]byte{markExpire}, uint64(m.pid))
-	return binary.AppendUvarint(b, uint64(m.at))
+	return seal(key, binary.AppendUvarint(b, uint64(m.at)))
 }
 
-func decodeMark(v []byte) (mark, error) {
+func decodeMark(k, v []byte) (mark, error) {
+	v, err := unseal(k, v)
+	if err != nil || len(k) != markKeyLen {
+		return mark{}, errMark
+	}
 	if len(v) == 0 || v[0] != markExpire {
 		return mark{}, fmt.Errorf("unknown mark %x", v)
 	}
 	pid, n := binary.Uvarint(v[1:])
-	if n <= 0 {
-		return mark{}, errors.New("damaged mark")
+	if n <= 0 || pid > sequence.Max {
+		return mark{}, errMark
 	}
 	at, m := binary.Uvarint(v[1+n:])
-	if m <= 0 || 1+n+m != len(v) {
-		return mark{}, errors.New("damaged mark")
+	if m <= 0 || 1+n+m != len(v) || at > sequence.Max {
+		return mark{}, errMark
 	}
 	return mark{pid: int64(pid), at: int64(at)}, nil
 }

@@ -3,7 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
+	"fmt"
 	"log/slog"
 
 	"go.etcd.io/bbolt"
@@ -27,25 +27,18 @@ var errOwner = errors.New("damaged row of an owner")
 func ownerKey(start int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(start)) }
 
 // encodeOwner encodes a block: version, the end of the block and the first id that may
-// not have been given away as varints, the owner, and a CRC32C of the key and all of
-// this. A flipped bit must not give a producer to somebody else.
+// not have been given away as varints, and the owner; sealed, for a flipped bit must not
+// give a producer to somebody else.
 func encodeOwner(b *pidBlock, next int64) []byte {
 	v := binary.AppendUvarint([]byte{ownerVersion}, uint64(b.end))
 	v = binary.AppendUvarint(v, uint64(next))
 	v = append(v, b.owner...)
-	return binary.BigEndian.AppendUint32(v, ownerCRC(ownerKey(b.start), v))
-}
-
-func ownerCRC(key, v []byte) uint32 {
-	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, v)
+	return seal(ownerKey(b.start), v)
 }
 
 func decodeOwner(key, v []byte) (*pidBlock, error) {
-	if len(key) != 8 || len(v) < 7 || v[0] != ownerVersion {
-		return nil, errOwner
-	}
-	body := v[:len(v)-4]
-	if ownerCRC(key, body) != binary.BigEndian.Uint32(v[len(v)-4:]) {
+	body, err := unseal(key, v)
+	if err != nil || len(key) != 8 || len(body) < 3 || body[0] != ownerVersion {
 		return nil, errOwner
 	}
 	start := int64(binary.BigEndian.Uint64(key))
@@ -101,21 +94,27 @@ func putLeft(tx *bbolt.Tx, left []*pidBlock, mark int64) error {
 }
 
 func putPIDMark(tx *bbolt.Tx, mark int64) error {
-	return tx.Bucket(bucketMeta).Put(keyPIDMark, binary.BigEndian.AppendUint64(nil, uint64(mark)))
+	return putNumber(tx.Bucket(bucketMeta), keyPIDMark, uint64(mark))
 }
 
 // pidMark is the first id that is not reserved.
-func pidMark(tx *bbolt.Tx) int64 {
-	if v := tx.Bucket(bucketMeta).Get(keyPIDMark); len(v) == 8 {
-		return int64(binary.BigEndian.Uint64(v))
+func pidMark(tx *bbolt.Tx) (int64, error) {
+	n, err := readNumber(tx.Bucket(bucketMeta), keyPIDMark)
+	if err != nil || n > sequence.Max+1 {
+		return 0, fmt.Errorf("mark of producer ids: %w", errRow)
 	}
-	return 0
+	return int64(n), nil
 }
 
 // recoverPIDs loads the mark and the owners. A damaged row keeps its ids from everybody
-// and the rest of the store in use.
+// and the rest of the store in use. With a damaged mark all ids count as issued, so that
+// producers that have one go on and no id is given away twice.
 func (s *Store) recoverPIDs(tx *bbolt.Tx) {
-	mark := pidMark(tx)
+	mark, err := pidMark(tx)
+	if err != nil {
+		s.log.Error("which producer ids have been issued cannot be read, no more are", slog.Any("error", err))
+		mark = sequence.Max + 1
+	}
 	var blocks []*pidBlock
 	if rows := tx.Bucket(bucketOwners); rows != nil {
 		c := rows.Cursor()
@@ -156,11 +155,15 @@ func damagedBlock(key, next []byte, mark int64) *pidBlock {
 
 // owners checks that blocks of ids do not overlap, lie below the mark, and can be read.
 func (c *checker) owners(tx *bbolt.Tx) {
+	mark, err := pidMark(tx)
+	if err != nil {
+		c.report.problem("%v", err)
+	}
 	rows := tx.Bucket(bucketOwners)
-	if rows == nil {
+	if err != nil || rows == nil {
 		return
 	}
-	mark, last := pidMark(tx), int64(0)
+	last := int64(0)
 	cur := rows.Cursor()
 	for k, v := cur.First(); k != nil; k, v = cur.Next() {
 		b, err := decodeOwner(k, v)

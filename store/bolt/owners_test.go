@@ -236,7 +236,7 @@ func TestCheckOwners(t *testing.T) {
 		want string
 	}{
 		"mark": {func(tx *bbolt.Tx) error {
-			return tx.Bucket(bolt.BucketMeta).Put(bolt.KeyPIDMark, []byte{0, 0, 0, 0, 0, 0, 3, 232})
+			return bolt.Reseal(tx.Bucket(bolt.BucketMeta), bolt.KeyPIDMark, []byte{0, 0, 0, 0, 0, 0, 3, 232})
 		}, "beyond the mark 1000"},
 		"overlap": {func(tx *bbolt.Tx) error {
 			return bolt.PutOwner(tx, "mallory", 500, 1500)

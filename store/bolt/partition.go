@@ -80,6 +80,8 @@ type partition struct {
 
 	orphans atomic.Bool // there may be chunks that belong to no snapshot
 
+	outage *outage // why it is out of service, nil: it is not
+
 	reaped int64 // what lies below this offset has been deleted; guarded by Store.sweeping
 }
 

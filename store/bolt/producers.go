@@ -106,7 +106,7 @@ func notInPartition(p store.Partition, pid int64) error {
 
 // PartitionProducers lists the live producers of a partition; see [store.Producers].
 func (s *Store) PartitionProducers(ctx context.Context, p store.Partition, after int64, limit int) ([]store.ProducerState, error) {
-	pt, err := s.partition(p)
+	pt, err := s.inService(p)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,28 @@ func (s *Store) PartitionProducers(ctx context.Context, p store.Partition, after
 	return out, nil
 }
 
+// RecentProducers lists the producers of a partition by their newest batches; see
+// [store.Producers].
+func (s *Store) RecentProducers(ctx context.Context, p store.Partition, limit int) ([]store.ProducerState, error) {
+	pt, err := s.inService(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.settle(ctx, pt); err != nil {
+		return nil, err
+	}
+	pt.mu.RLock()
+	defer pt.mu.RUnlock()
+	var out []store.ProducerState
+	for pr := pt.dedup.latest; pr != nil && len(out) < limit; pr = pr.older {
+		out = append(out, pt.producerState(pr.id, &pr.state, pr.counters.public()))
+	}
+	return out, nil
+}
+
 // PartitionProducer shows a producer in a partition; see [store.Producers].
 func (s *Store) PartitionProducer(ctx context.Context, p store.Partition, pid int64) (store.ProducerState, error) {
-	pt, err := s.partition(p)
+	pt, err := s.inService(p)
 	if err != nil {
 		return store.ProducerState{}, err
 	}
@@ -140,7 +159,7 @@ func (s *Store) PartitionProducer(ctx context.Context, p store.Partition, pid in
 
 // ExpireProducer leaves a tombstone; see [store.Producers].
 func (s *Store) ExpireProducer(ctx context.Context, p store.Partition, pid int64) error {
-	pt, err := s.partition(p)
+	pt, err := s.inService(p)
 	if err != nil {
 		return err
 	}

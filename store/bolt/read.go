@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -18,6 +19,9 @@ import (
 func (s *Store) Read(_ context.Context, r store.Read) (store.Records, error) {
 	p, err := s.partition(r.Partition)
 	if err != nil {
+		return store.Records{}, err
+	}
+	if err := p.unreadableAt(r.Offset); err != nil {
 		return store.Records{}, err
 	}
 	b := p.bounds()
@@ -75,9 +79,10 @@ func damaged(p *partition, err error) error {
 
 // view runs a read transaction. A panic in it means a page that cannot be read.
 func (s *Store) view(fn func(tx *bbolt.Tx) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the file is mapped
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("the store file cannot be read: %v", v)
+			err = s.unreadable(v)
 		}
 	}()
 	err = s.db.View(fn)
@@ -96,14 +101,18 @@ func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.St
 	}
 	bk, bv := bodies.Seek(hk)
 	var out []store.StoredBatch
-	records, size := 0, 0
+	next, records, size := offsetOf(hk), 0, 0
 	for hasUID(hk, uid) {
 		base := offsetOf(hk)
 		if base >= high {
 			break
 		}
-		h, err := decodeHeader(hv)
-		if err == nil && (!bytes.Equal(bk, hk) || !h.describes(bv)) {
+		h, err := decodeHeader(hk, hv)
+		switch {
+		case err != nil:
+		case base != next || len(out) == 0 && h.lastOffset(base) < r.Offset:
+			err = errGap
+		case !bytes.Equal(bk, hk) || !h.describes(bv):
 			err = errPair
 		}
 		if err != nil {
@@ -115,11 +124,19 @@ func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.St
 		if len(out) > 0 && (records >= r.MaxRecords || size+len(bv) > r.MaxBytes) {
 			break
 		}
-		out = append(out, store.StoredBatch{BatchHeader: h.public(base), Bytes: bytes.Clone(bv)})
-		records += int(h.lastOffset(base) - max(base, r.Offset) + 1)
+		out = append(out, store.StoredBatch{BatchHeader: h.public(base), Bytes: bv})
+		next = h.lastOffset(base) + 1
+		records += int(next - max(base, r.Offset))
 		size += len(bv)
 		hk, hv = headers.Next()
 		bk, bv = bodies.Next()
+	}
+	// One piece of memory for all: there may be thousands of them.
+	copied := make([]byte, 0, size)
+	for i := range out {
+		at := len(copied)
+		copied = append(copied, out[i].Bytes...)
+		out[i].Bytes = copied[at:len(copied):len(copied)]
 	}
 	return out, nil
 }
@@ -150,28 +167,50 @@ func (s *Store) Headers(_ context.Context, p store.Partition, offset int64, limi
 	if err != nil {
 		return nil, err
 	}
+	if err := pt.unreadableAt(offset); err != nil {
+		return nil, err
+	}
 	b := pt.bounds()
 	if err := inBounds(b, offset); err != nil || offset == b.HighWatermark {
 		return nil, err
 	}
 	var out []store.BatchHeader
 	err = s.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketHeaders).Cursor()
-		for k, v := seekBatch(c, pt.uid, offset); hasUID(k, pt.uid) && len(out) < limit; k, v = c.Next() {
-			base := offsetOf(k)
-			if base >= b.HighWatermark {
-				break
-			}
-			h, err := decodeHeader(v)
-			if err != nil {
-				return fmt.Errorf("batch at offset %d: %w", base, err)
-			}
-			out = append(out, h.public(base))
-		}
-		return nil
+		out, err = readHeaders(tx, pt.uid, offset, b.HighWatermark, limit)
+		return err
 	})
+	if pt.dead.Load() {
+		return nil, unknownTopic(p.Topic)
+	}
+	if now := pt.bounds(); offset < now.Earliest { // trimmed meanwhile, as in Read
+		return nil, trimmed(now, offset)
+	}
 	if err != nil {
 		return nil, damaged(pt, err)
+	}
+	return out, nil
+}
+
+// readHeaders gives the headers from the batch that holds offset on, below the high
+// watermark.
+func readHeaders(tx *bbolt.Tx, uid uint64, offset, high int64, limit int) ([]store.BatchHeader, error) {
+	var out []store.BatchHeader
+	c := tx.Bucket(bucketHeaders).Cursor()
+	next := int64(-1)
+	for k, v := seekBatch(c, uid, offset); hasUID(k, uid) && len(out) < limit; k, v = c.Next() {
+		base := offsetOf(k)
+		if base >= high {
+			break
+		}
+		h, err := decodeHeader(k, v)
+		if err == nil && (len(out) > 0 && base != next || len(out) == 0 && h.lastOffset(base) < offset) {
+			err = errGap
+		}
+		if err != nil {
+			return nil, fmt.Errorf("batch at offset %d: %w", base, err)
+		}
+		out = append(out, h.public(base))
+		next = h.lastOffset(base) + 1
 	}
 	return out, nil
 }
@@ -192,6 +231,9 @@ func (p *partition) describe() store.PartitionInfo {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	out := store.PartitionInfo{Partition: p.name, Producers: p.dedup.live, Parked: int(p.parked.Load())}
+	if p.outage != nil {
+		out.Damage = p.outage.err.Detail
+	}
 	for i := range p.segments {
 		seg := &p.segments[i]
 		out.Bytes += seg.Bytes

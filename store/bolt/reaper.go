@@ -106,7 +106,7 @@ func replaceBase(tx *bbolt.Tx, uid uint64, floor int64, row snapshotRow) error {
 			}
 		}
 	}
-	return putJSON(tx.Bucket(bucketSnapshots), snapshotKey(uid, kindBase, floor), row)
+	return putRow(tx.Bucket(bucketSnapshots), snapshotKey(uid, kindBase, floor), row)
 }
 
 // dropOrphans deletes chunks that belong to no snapshot: what is left of large ones that

@@ -159,16 +159,16 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	r := newRig(t, bolt.Options{})
 	r.close()
 	err := bolt.Edit(r.dir, func(tx *bbolt.Tx) error {
-		return tx.Bucket(bolt.BucketMeta).Put(bolt.KeyFormat, binary.BigEndian.AppendUint64(nil, 2))
+		return tx.Bucket(bolt.BucketMeta).Put(bolt.KeyFormat, binary.BigEndian.AppendUint64(nil, 3))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = bolt.Open(r.dir, bolt.Options{})
-	if err == nil || !strings.Contains(err.Error(), "format 2") || !strings.Contains(err.Error(), "newer version") {
+	if err == nil || !strings.Contains(err.Error(), "format 3") || !strings.Contains(err.Error(), "newer version") {
 		t.Fatalf("opening a newer format: %v", err)
 	}
-	if _, err := bolt.Check(r.dir, nil); err == nil || !strings.Contains(err.Error(), "format 2") {
+	if _, err := bolt.Check(r.dir, nil); err == nil || !strings.Contains(err.Error(), "format 3") {
 		t.Fatalf("checking a newer format: %v", err)
 	}
 }
@@ -237,7 +237,7 @@ func TestProducerIDsExhausted(t *testing.T) {
 	r.close()
 	const last = 1<<53 - 1
 	err := bolt.Edit(r.dir, func(tx *bbolt.Tx) error {
-		return tx.Bucket(bolt.BucketMeta).Put(bolt.KeyPIDMark, binary.BigEndian.AppendUint64(nil, last-1))
+		return bolt.Reseal(tx.Bucket(bolt.BucketMeta), bolt.KeyPIDMark, binary.BigEndian.AppendUint64(nil, last-1))
 	})
 	if err != nil {
 		t.Fatal(err)

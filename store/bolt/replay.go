@@ -23,6 +23,8 @@ type replayer struct {
 	st      loaded
 	headers int64
 	bytes   int64
+	// strict: a gap, be it among the batches or the marks, is an error.
+	strict bool
 }
 
 // run replays what lies at and above the offset from, which is not above that of the
@@ -43,15 +45,20 @@ func (r *replayer) run(tx *bbolt.Tx, uid uint64, from, upto int64, uptoMark uint
 		}
 		return nil
 	}
+	next := from
 	for k, v := headers.Seek(offsetKey(uid, from)); hasUID(k, uid); k, v = headers.Next() {
 		base := offsetOf(k)
 		if base >= upto {
 			break
 		}
-		h, err := decodeHeader(v)
+		if r.strict && base != next {
+			return fmt.Errorf("a batch begins at offset %d, the one before ends below %d", base, next)
+		}
+		h, err := decodeHeader(k, v)
 		if err != nil {
 			return fmt.Errorf("batch at offset %d: %w", base, err)
 		}
+		next = h.lastOffset(base) + 1
 		r.headers++
 		r.bytes += int64(len(k) + len(v))
 		if base >= r.st.offset {
@@ -84,7 +91,10 @@ func (r *replayer) mark(k, v []byte, upto uint64) error {
 	if number < r.st.marks || number >= upto {
 		return nil
 	}
-	m, err := decodeMark(v)
+	if r.strict && number > r.st.marks {
+		return fmt.Errorf("mark %d is missing", r.st.marks)
+	}
+	m, err := decodeMark(k, v)
 	if err != nil {
 		return err
 	}

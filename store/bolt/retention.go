@@ -40,10 +40,10 @@ func (s *Store) roll(p *partition) error {
 	}
 	err := s.update(func(tx *bbolt.Tx) error {
 		segments := tx.Bucket(bucketSegments)
-		if err := putJSON(segments, offsetKey(p.uid, a.base), a.segmentRow); err != nil {
+		if err := putRow(segments, offsetKey(p.uid, a.base), a.segmentRow); err != nil {
 			return err
 		}
-		if err := putJSON(segments, offsetKey(p.uid, fresh.base), segmentRow{CreatedAt: now}); err != nil {
+		if err := putRow(segments, offsetKey(p.uid, fresh.base), segmentRow{CreatedAt: now}); err != nil {
 			return err
 		}
 		if large {
@@ -80,7 +80,7 @@ func (s *Store) rollInPassing(p *partition) error {
 
 // Roll closes the active segment; see [store.Partitions].
 func (s *Store) Roll(ctx context.Context, p store.Partition) (store.PartitionInfo, error) {
-	pt, err := s.partition(p)
+	pt, err := s.inService(p)
 	if err != nil {
 		return store.PartitionInfo{}, err
 	}
@@ -107,7 +107,7 @@ func (s *Store) Roll(ctx context.Context, p store.Partition) (store.PartitionInf
 
 // Trim removes the records below an offset; see [store.Partitions].
 func (s *Store) Trim(ctx context.Context, p store.Partition, before int64) (int64, error) {
-	pt, err := s.partition(p)
+	pt, err := s.inService(p)
 	if err != nil {
 		return 0, err
 	}
@@ -145,7 +145,7 @@ func (s *Store) trim(p *partition, before int64) error {
 				return err
 			}
 		}
-		return putJSON(tx.Bucket(bucketParts), uidKey(p.uid), partitionRow{Earliest: before})
+		return putRow(tx.Bucket(bucketParts), uidKey(p.uid), partitionRow{Earliest: before})
 	})
 	if err != nil {
 		return err
@@ -225,7 +225,7 @@ func (s *Store) maintain() {
 			return
 		}
 		s.lookAtDisk()
-		err := s.sweep(ctx)
+		err := errors.Join(s.sweep(ctx), s.saveFreelist(ctx))
 		if err != nil && ctx.Err() == nil && store.CodeOf(err) != store.CodeDraining && !s.failed() {
 			s.log.Warn("retention could not be applied, it will be tried again", slog.Any("error", err))
 		}
@@ -249,12 +249,11 @@ func contextUntil(ch <-chan struct{}) (context.Context, context.CancelFunc) {
 func (s *Store) sweep(ctx context.Context) error {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
-	parts, err := s.pick(store.SnapshotFilter{})
-	if err != nil {
+	if err := s.usable(); err != nil {
 		return err
 	}
 	errs := []error{s.emptyTrash(ctx)}
-	for _, p := range parts {
+	for _, p := range s.serving() {
 		// One partition's trouble, such as no room for its snapshot, must not keep
 		// another from giving room back.
 		if err := s.sweepPartition(ctx, p); err != nil && !p.dead.Load() {

@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -188,9 +187,9 @@ func listSnapshots(tx *bbolt.Tx, uid uint64, kind byte) []listedSnapshot {
 	var out []listedSnapshot
 	prefix := append(uidKey(uid), kind)
 	c := tx.Bucket(bucketSnapshots).Cursor()
-	for k, v := c.Seek(prefix); len(k) == 17 && string(k[:9]) == string(prefix); k, v = c.Next() {
+	for k, v := c.Seek(prefix); len(k) == snapshotKeyLen && string(k[:9]) == string(prefix); k, v = c.Next() {
 		l := listedSnapshot{offset: int64(binary.BigEndian.Uint64(k[9:]))}
-		l.err = json.Unmarshal(v, &l.snapshotRow)
+		l.err = readRow(k, v, &l.snapshotRow)
 		out = append(out, l)
 	}
 	return out
@@ -270,7 +269,7 @@ func putListed(tx *bbolt.Tx, uid uint64, offset int64, row snapshotRow, b []byte
 // listSnapshot makes a listed snapshot of chunks that have been written, and drops the
 // oldest beyond those that are kept.
 func listSnapshot(tx *bbolt.Tx, uid uint64, offset int64, row snapshotRow) error {
-	if err := putJSON(tx.Bucket(bucketSnapshots), snapshotKey(uid, kindListed, offset), row); err != nil {
+	if err := putRow(tx.Bucket(bucketSnapshots), snapshotKey(uid, kindListed, offset), row); err != nil {
 		return err
 	}
 	list := listSnapshots(tx, uid, kindListed)

@@ -50,6 +50,12 @@ func (s *Store) TakeSnapshots(ctx context.Context, f store.SnapshotFilter) ([]st
 	}
 	var out []store.Snapshot
 	for _, p := range parts {
+		if p.outage != nil {
+			if f.Partition != nil {
+				return nil, p.outage.err
+			}
+			continue
+		}
 		snap, err := s.snapshotNow(ctx, p, store.SnapshotRequest)
 		if f.Topic == "" && store.CodeOf(err) == store.CodeUnknownTopic {
 			continue // nobody asked for this topic, and it has just been deleted
@@ -167,17 +173,21 @@ func snapshotError(p store.Partition, offset int64, err error) error {
 
 // DeleteSnapshot removes a snapshot; see [store.Snapshots].
 func (s *Store) DeleteSnapshot(ctx context.Context, p store.Partition, offset int64) error {
-	pt, err := s.partition(p)
+	pt, err := s.inService(p)
 	if err != nil {
 		return err
 	}
 	return s.control(ctx, func() error {
-		err := s.update(func(tx *bbolt.Tx) error {
+		err := s.view(func(tx *bbolt.Tx) error {
 			if tx.Bucket(bucketSnapshots).Get(snapshotKey(pt.uid, kindListed, offset)) == nil {
 				return unknownSnapshot(p, offset)
 			}
-			return deleteSnapshot(tx, pt.uid, kindListed, offset)
+			return nil
 		})
+		if err != nil {
+			return err
+		}
+		err = s.update(func(tx *bbolt.Tx) error { return deleteSnapshot(tx, pt.uid, kindListed, offset) })
 		pt.orphans.Store(true)
 		if err == nil && pt.snapAt == offset {
 			pt.snapAt, pt.snapMarks = -1, 0 // so that a clean shutdown takes another
@@ -214,7 +224,7 @@ func (s *Store) VerifySnapshot(_ context.Context, p store.Partition, offset int6
 // rebuild computes the state below an offset from the log alone: from the base, which
 // is what the log began with when it was last cut, or from nothing.
 func rebuild(tx *bbolt.Tx, uid uint64, offset int64, marks uint64) (loaded, error) {
-	r := replayer{st: loaded{states: states{}}}
+	r := replayer{st: loaded{states: states{}}, strict: true}
 	for _, l := range listSnapshots(tx, uid, kindBase) {
 		if l.err != nil || l.offset > offset {
 			continue
@@ -226,6 +236,9 @@ func rebuild(tx *bbolt.Tx, uid uint64, offset int64, marks uint64) (loaded, erro
 		r.st.offset, r.st.marks, r.st.states = l.offset, l.Marks, found
 	}
 	err := r.run(tx, uid, r.st.offset, offset, marks, nil)
+	if err == nil && r.st.offset != offset {
+		err = fmt.Errorf("the batches end below offset %d, not below %d", r.st.offset, offset)
+	}
 	return r.st, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ type Store struct {
 	// topicsMu guards topics; the committer writes it.
 	topicsMu sync.RWMutex
 	topics   map[string]*topic
+	damaged  map[string]*store.Error // topics whose rows cannot be read; never changed
 
 	pids pidAllocator
 
@@ -52,6 +54,7 @@ type Store struct {
 	group    *group
 	holds    holds
 	captures captures
+	freelist freelist
 	stats    stats
 
 	incidents incident.Log
@@ -64,6 +67,7 @@ type stats struct {
 	commits, commitNanos                    atomic.Int64
 	commitTimes                             [len(store.Durations{})]atomic.Int64
 	parked, storeBytes, freeBytes, diskFree atomic.Int64
+	outages                                 atomic.Int64
 }
 
 // Stats returns counters and sizes.
@@ -76,7 +80,7 @@ func (s *Store) Stats() store.Stats {
 		Fenced: c.fenced.Load(), Expired: c.expired.Load(), Reused: c.reused.Load(), Overlaps: c.overlaps.Load(),
 		Commits: c.commits.Load(), CommitNanos: c.commitNanos.Load(), Parked: c.parked.Load(),
 		StoreBytes: c.storeBytes.Load(), FreeBytes: c.freeBytes.Load(), DiskFree: c.diskFree.Load(),
-		ProducerIDMark: s.pids.mark.Load(),
+		ProducerIDMark: s.pids.mark.Load(), OutOfService: c.outages.Load(),
 	}
 	for i := range c.commitTimes {
 		out.CommitTimes[i] = c.commitTimes[i].Load()
@@ -155,18 +159,26 @@ func (s *Store) enqueueControl(ctx context.Context, run func()) error {
 
 // update runs a write transaction. It must be called on the committer, or where there
 // is none.
-func (s *Store) update(fn func(tx *bbolt.Tx) error) (err error) {
+//
+// An error of fn itself may make bbolt read the whole tree to find the free pages again
+// (see freelist.go), so fn should fail only where nothing else is left.
+func (s *Store) update(fn func(tx *bbolt.Tx) error) error { return s.commit(fn, false) }
+
+// commit is update that may be told to write the list of free pages in any case.
+func (s *Store) commit(fn func(tx *bbolt.Tx) error, listFree bool) (err error) {
 	if f := s.failure.Load(); f != nil {
 		return f
 	}
 	start := time.Now()
 	var size int64
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the file is mapped
 	defer func() {
 		// bbolt panics on a damaged page. Nothing is known of the file then.
 		if v := recover(); v != nil {
 			err = s.txError(fmt.Errorf("panic in a write transaction: %v", v))
 		}
 	}()
+	s.plan(listFree)
 	err = s.db.Update(func(tx *bbolt.Tx) error {
 		err := fn(tx)
 		size = tx.Size()
@@ -236,6 +248,9 @@ func (s *Store) find(name string) (*topic, error) {
 	t := s.topics[name]
 	s.topicsMu.RUnlock()
 	if t == nil {
+		if err := s.damaged[name]; err != nil {
+			return nil, err
+		}
 		return nil, unknownTopic(name)
 	}
 	if t.deleting.Load() {
@@ -270,6 +285,9 @@ func (s *Store) Bounds(_ context.Context, p store.Partition) (store.Bounds, erro
 func (s *Store) Wait(ctx context.Context, p store.Partition, offset int64) error {
 	pt, err := s.partition(p)
 	if err != nil {
+		return err
+	}
+	if err := pt.unreadableAt(offset); err != nil {
 		return err
 	}
 	return pt.wait(ctx, offset, s.closing)

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -22,6 +21,9 @@ func (s *Store) CreateTopic(ctx context.Context, name string, partitions int, c 
 		}
 	}
 	if err := store.CheckTopic(partitions, c); err != nil {
+		return store.Topic{}, err
+	}
+	if err := s.mayCreate(); err != nil {
 		return store.Topic{}, err
 	}
 	return ask(ctx, s, func() (store.Topic, error) {
@@ -50,24 +52,24 @@ func newTopicID() string {
 // putTopic writes a topic's row, and the rows of partitions that it did not have yet.
 func putTopic(tx *bbolt.Tx, name string, row *topicRow, partitions int, now int64) error {
 	meta := tx.Bucket(bucketMeta)
-	var next uint64
-	if v := meta.Get(keyNextUID); v != nil {
-		next = binary.BigEndian.Uint64(v)
+	next, err := readNumber(meta, keyNextUID)
+	if err != nil {
+		return store.Errorf(store.CodeRecordsDamaged, "the number of the next partition cannot be read, no partition can be made")
 	}
 	for len(row.UIDs) < partitions {
 		next++
-		if err := putJSON(tx.Bucket(bucketParts), uidKey(next), partitionRow{}); err != nil {
+		if err := putRow(tx.Bucket(bucketParts), uidKey(next), partitionRow{}); err != nil {
 			return err
 		}
-		if err := putJSON(tx.Bucket(bucketSegments), offsetKey(next, 0), segmentRow{CreatedAt: now}); err != nil {
+		if err := putRow(tx.Bucket(bucketSegments), offsetKey(next, 0), segmentRow{CreatedAt: now}); err != nil {
 			return err
 		}
 		row.UIDs = append(row.UIDs, next)
 	}
-	if err := meta.Put(keyNextUID, binary.BigEndian.AppendUint64(nil, next)); err != nil {
+	if err := putNumber(meta, keyNextUID, next); err != nil {
 		return err
 	}
-	return putJSON(tx.Bucket(bucketTopics), []byte(name), row)
+	return putRow(tx.Bucket(bucketTopics), []byte(name), row)
 }
 
 // Topic describes a topic.
@@ -158,6 +160,11 @@ func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 	t, err := s.topic(name)
 	if err != nil {
 		return err
+	}
+	for _, p := range t.info.Load().partitions {
+		if p.outage != nil && !p.outage.deletable {
+			return p.outage.err
+		}
 	}
 	if !t.deleting.CompareAndSwap(false, true) {
 		return errDeleting(name)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -152,6 +153,23 @@ func (s *Store) PartitionProducers(ctx context.Context, name store.Partition, af
 		}
 	}
 	return out, nil
+}
+
+// RecentProducers lists the producers that a partition knows by their newest batches.
+func (s *Store) RecentProducers(ctx context.Context, name store.Partition, limit int) ([]store.ProducerState, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	t, p, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	states := s.liveStates(t, p)
+	slices.SortFunc(states, func(a, b store.ProducerState) int {
+		return cmp.Compare(b.State.LastOffset(), a.State.LastOffset())
+	})
+	return states[:min(limit, len(states))], nil
 }
 
 // PartitionProducer gives what a partition knows of one producer.

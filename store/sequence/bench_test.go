@@ -33,6 +33,36 @@ func BenchmarkCheckDuplicate(b *testing.B) {
 	}
 }
 
+// BenchmarkEncode and BenchmarkDecode are of a state with a full window, as snapshots
+// hold it.
+func BenchmarkEncode(b *testing.B) {
+	b.ReportAllocs()
+	s := run(0, 7)
+	var buf []byte
+	for b.Loop() {
+		var err error
+		if buf, err = s.AppendBinary(buf[:0]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(len(buf)))
+}
+
+func BenchmarkDecode(b *testing.B) {
+	b.ReportAllocs()
+	s := run(0, 7)
+	buf, err := s.AppendBinary(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(buf)))
+	for b.Loop() {
+		if _, _, err := sequence.DecodeState(buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func TestRuleAllocatesNothing(t *testing.T) {
 	var s sequence.State
 	retry := try(0, 0, 3, payloadA)

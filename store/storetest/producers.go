@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ func testProducers(t *testing.T, f Factory) {
 	t.Run("list", func(t *testing.T) { producerLists(newEnv(t, f)) })
 	t.Run("summary", func(t *testing.T) { producerSummary(newEnv(t, f)) })
 	t.Run("newest", func(t *testing.T) { producerNewest(newEnv(t, f)) })
+	t.Run("recent", func(t *testing.T) { producersRecent(newEnv(t, f)) })
 	t.Run("unknown", func(t *testing.T) { producerUnknown(newEnv(t, f)) })
 	t.Run("counters", func(t *testing.T) { producerCounters(newEnv(t, f)) })
 }
@@ -150,6 +153,42 @@ func producerNewest(e *env) {
 			e.t.Errorf("after batch %d: %+v, %v; want %+v", i, all, err, want)
 		}
 	}
+}
+
+// producersRecent: by their newest batches, live ones only.
+func producersRecent(e *env) {
+	p := e.topic()
+	var want []int64 // newest first
+	next := map[int64]int64{}
+	append1 := func(pid int64, offset int64) {
+		e.stored(seq(p, pid, 0, next[pid], 1), offset)
+		next[pid]++
+		want = slices.DeleteFunc(want, func(id int64) bool { return id == pid })
+		want = slices.Insert(want, 0, pid)
+	}
+	for range 6 {
+		next[e.pid()] = 0
+	}
+	pids := slices.Sorted(maps.Keys(next))
+	for i, n := range []int{0, 1, 2, 3, 4, 5, 2, 0, 2, 4} {
+		append1(pids[n], int64(i))
+	}
+	e.duplicate(seq(p, pids[1], 0, 0, 1), 1) // changes nothing
+	e.expire(p, pids[3])
+	want = slices.DeleteFunc(want, func(id int64) bool { return id == pids[3] })
+	for limit := range 7 {
+		got, err := e.RecentProducers(e.ctx, p, limit)
+		if err != nil || len(got) != min(limit, len(want)) {
+			e.t.Fatalf("%d of limit %d, %v", len(got), limit, err)
+		}
+		for i := range got {
+			if alone := e.state(p, want[i]); got[i].ID != want[i] || got[i].State.LastOffset() != alone.State.LastOffset() || got[i].Counters != alone.Counters || got[i].Partition != p {
+				e.t.Errorf("at %d of limit %d: %+v, want producer %d", i, limit, got[i], want[i])
+			}
+		}
+	}
+	_, err := e.RecentProducers(e.ctx, store.Partition{Topic: p.Topic, Number: 9}, 1)
+	e.coded("recent producers", err, store.CodeUnknownPartition)
 }
 
 func producerUnknown(e *env) {

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/oncelog/oncelog/cmd/oncelog/internal/bench"
+)
+
+// benchProgress shows on a terminal what is measured and how fast it goes. A nil one
+// shows nothing.
+type benchProgress struct {
+	bars  *mpb.Progress
+	bar   *mpb.Bar
+	state bench.Progress
+}
+
+func newBenchProgress(std *stdio, name string) *benchProgress {
+	if !isTerminal(std.err) {
+		return nil
+	}
+	const width = 40
+	p := &benchProgress{bars: mpb.New(mpb.WithOutput(std.err), mpb.WithWidth(width))}
+	title := func(decor.Statistics) string { return name + " " + p.state.Phase }
+	rate := func(decor.Statistics) string {
+		left := max(0, p.state.Of-p.state.Done)
+		return fmt.Sprintf("%.0f requests a second, %s left", p.state.RequestsPerSecond, left.Round(time.Second))
+	}
+	p.bar = p.bars.AddBar(1, mpb.PrependDecorators(decor.Any(title)), mpb.AppendDecorators(decor.Any(rate, decor.WCSyncSpace)), mpb.BarRemoveOnComplete())
+	return p
+}
+
+// report takes the state of the measurement.
+func (p *benchProgress) report(s bench.Progress) {
+	if p == nil {
+		return
+	}
+	p.state = s
+	p.bar.SetTotal(s.Of.Milliseconds()+1, false)
+	p.bar.SetCurrent(min(s.Done, s.Of).Milliseconds())
+}
+
+// end takes the bar away.
+func (p *benchProgress) end() {
+	if p == nil {
+		return
+	}
+	p.bar.Abort(true)
+	p.bars.Wait()
+}

@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# Sourced by the tests that need a server: clients/run and schemathesis/run.
+
+# The folder of what was downloaded before. It may be removed at any time.
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/oncelog-ci
+
+# A folder for this run, removed at its end.
+tmp=$(mktemp -d)
+server=
+trap 'stop_server; rm -rf -- "$tmp"' EXIT
+
+# start_server [FLAG...] builds the program, starts it on a free port with an empty
+# store, and puts its URL into $url. It must be called from the root of the module. With
+# ONCELOG_BINARY set, that program is taken as it is.
+start_server() {
+  local i binary=${ONCELOG_BINARY:-}
+  if [[ -z $binary ]]; then
+    binary=$tmp/oncelog
+    go build -o "$binary" ./cmd/oncelog
+  fi
+  "$binary" serve --data "$tmp/data" --listen 127.0.0.1:0 --listen-file "$tmp/url" "$@" 2>"$tmp/server.log" &
+  server=$!
+  for ((i = 0; i < 300; i++)); do
+    if [[ -s $tmp/url ]]; then
+      url=$(<"$tmp/url")
+      return
+    fi
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.1
+  done
+  echo "the server does not start:"
+  cat "$tmp/server.log"
+  return 1
+}
+
+stop_server() {
+  [[ -n $server ]] || return 0
+  kill "$server" 2>/dev/null || true
+  wait "$server" 2>/dev/null || true
+  server=
+}
+
+# cached NAME FILE COMMAND... prints the path of a folder that COMMAND FOLDER has filled.
+# It is filled once for each content of FILE.
+cached() {
+  local name=$1 file=$2 dir
+  shift 2
+  dir=$cache/$name-$(sha256sum "$file" | cut -c 1-16)
+  if [[ ! -e $dir/.complete ]]; then
+    rm -rf -- "$dir"
+    mkdir -p "$dir"
+    "$@" "$dir" >&2
+    touch "$dir/.complete"
+  fi
+  printf '%s\n' "$dir"
+}
+
+# python_packages REQUIREMENTS prints the path of a virtual environment with them.
+python_packages() {
+  local requirements=$1
+  fill() {
+    python3 -m venv "$1"
+    "$1/bin/pip" install -q --disable-pip-version-check --no-deps -r "$requirements"
+  }
+  cached python "$requirements" fill
+}
+
+# npm_packages FOLDER prints the path of a folder with the node_modules of its lock file.
+npm_packages() {
+  local from=$1
+  fill() {
+    cp "$from/package.json" "$from/package-lock.json" "$1/"
+    npm ci --prefix "$1" --no-audit --no-fund --loglevel=error
+  }
+  cached npm "$from/package-lock.json" fill
+}

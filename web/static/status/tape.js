@@ -1,0 +1,213 @@
+// The tape: the last minutes, a column a second. What was stored grows upwards in
+// ink; below it, in lanes of their own, what came again, what was out of order and what
+// was refused.
+
+import { h, setAttribute, setText } from "./dom.js";
+import { clock, count, counted, rate } from "./format.js";
+import { span } from "./history.js";
+import { onResize, palette } from "./paint.js";
+
+const lanes = { stored: 104, again: 40, order: 20, refused: 20 };
+const gap = 8;
+const axis = 22;
+const height = 12 + lanes.stored + lanes.again + lanes.order + lanes.refused + 3 * gap + axis;
+
+/** Draws a history: {element, draw(history), close()}. */
+export function tape() {
+  const canvas = h("canvas", { class: "tape", role: "img", id: "tape", style: { height: `${height}px` } });
+  const readout = h("p", { class: "tape-readout small muted", "aria-hidden": true });
+  const element = h("figure", { class: "tape-figure" }, canvas, readout);
+  let history = null;
+  let pointer = null; // x in CSS pixels, or null
+  let labelled = 0;
+
+  function draw() {
+    if (history === null || canvas.clientWidth === 0) {
+      return;
+    }
+    const width = canvas.clientWidth;
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    const g = canvas.getContext("2d");
+    g.scale(ratio, ratio);
+    paint(g, width, history, pointer);
+    setText(readout, reading(pointer === null ? null : sampleAt(visible(history, width), width, pointer)));
+    if (Date.now() - labelled > 10_000) {
+      labelled = Date.now();
+      setAttribute(canvas, "aria-label", summary(history));
+    }
+  }
+
+  canvas.addEventListener("pointermove", (event) => {
+    pointer = event.offsetX;
+    draw();
+  });
+  canvas.addEventListener("pointerleave", () => {
+    pointer = null;
+    draw();
+  });
+  const stop = onResize(canvas, draw);
+  return {
+    element,
+    draw(h) {
+      history = h;
+      draw();
+    },
+    close: stop,
+  };
+}
+
+// A narrow tape shows fewer seconds, for a column must not be thinner than this.
+const thinnest = 2.4;
+
+function seconds(width) {
+  return Math.min(span, Math.max(60, Math.floor(width / thinnest / 60) * 60));
+}
+
+function column(width) {
+  return width / seconds(width);
+}
+
+function visible(history, width) {
+  return history.samples.slice(-seconds(width));
+}
+
+function sampleAt(samples, width, x) {
+  return samples[Math.floor((x - width) / column(width)) + samples.length] ?? null;
+}
+
+function paint(g, width, history, pointer) {
+  const c = palette();
+  const samples = visible(history, width);
+  const w = column(width);
+  const bar = Math.max(w - (w > 3 ? 1 : 0.35), 0.75);
+  const floor = 12 + lanes.stored; // where what was stored stands
+  const againTop = floor + gap;
+  const orderTop = againTop + lanes.again + gap;
+  const refusedTop = orderTop + lanes.order + gap;
+
+  g.clearRect(0, 0, width, height);
+  minutes(g, c, width, samples);
+  for (const [y, name] of [[floor, "stored"], [againTop + 0.5, ""], [orderTop + lanes.order, "out of order"], [refusedTop + lanes.refused, "refused"]]) {
+    g.fillStyle = c.line;
+    g.fillRect(0, Math.round(y), width, 1);
+    if (name !== "") {
+      label(g, c, name, 0, y - 4);
+    }
+  }
+  label(g, c, "came again", 0, againTop + 13);
+
+  const most = Math.max(1, ...samples.map((s) => s.records));
+  const mostAgain = Math.max(1, ...samples.map((s) => s.duplicates));
+  samples.forEach((s, i) => {
+    const x = width - (samples.length - i) * w; // the newest is at the right end
+    if (s.records > 0) {
+      // The root keeps seconds with one record visible beside those with thousands.
+      const tall = Math.max(Math.sqrt(s.records / most) * lanes.stored, 2);
+      g.fillStyle = c.ink;
+      g.fillRect(x, floor - tall, bar, tall);
+    }
+    if (s.duplicates > 0) {
+      const deep = Math.max(Math.sqrt(s.duplicates / mostAgain) * (lanes.again - 2), 5);
+      g.fillStyle = c.accent;
+      g.fillRect(x, againTop + 1, bar, deep);
+    }
+    mark(g, c, s, x + bar / 2, orderTop + lanes.order / 2, refusedTop + lanes.refused / 2);
+  });
+  label(g, c, `${rate(most)} records/s`, width, 10, "right");
+  if (pointer !== null) {
+    g.fillStyle = c.ink3;
+    g.fillRect(Math.round(pointer), 0, 1, height - axis);
+  }
+}
+
+function minutes(g, c, width, samples) {
+  if (samples.length === 0) {
+    return;
+  }
+  const now = samples[samples.length - 1].at;
+  for (let m = 1; m < seconds(width) / 60; m++) {
+    const x = Math.round(width - m * 60 * column(width));
+    g.fillStyle = c.line;
+    g.fillRect(x, 0, 1, height - axis);
+    label(g, c, clock(now - m * 60_000).slice(0, 5), x, height - 6, "center");
+  }
+  label(g, c, "now", width, height - 6, "right");
+}
+
+function label(g, c, text, x, y, align = "left") {
+  g.font = `500 11px ${c.font}`;
+  g.textAlign = align;
+  // What is drawn behind must not make it hard to read.
+  const wide = g.measureText(text).width;
+  const left = align === "left" ? x : align === "right" ? x - wide : x - wide / 2;
+  g.fillStyle = c.surface;
+  g.globalAlpha = 0.8;
+  g.fillRect(left - 2, y - 10, wide + 4, 13);
+  g.globalAlpha = 1;
+  g.fillStyle = c.ink3;
+  g.fillText(text, x, y);
+}
+
+// Shapes, not only tones: a diamond waited, an open triangle came too early, a full one
+// left a gap, an upright bar is fenced off, a cross is anything else that was refused.
+function mark(g, c, s, x, order, refused) {
+  if (s.lastingGaps > 0) {
+    g.fillStyle = c.lost;
+    poly(g, [[x, order - 7], [x + 6, order + 5], [x - 6, order + 5]]);
+    g.fill();
+  } else if (s.passingGaps > 0) {
+    g.strokeStyle = c.wait;
+    g.lineWidth = 1.5;
+    poly(g, [[x, order - 5], [x + 5, order + 4], [x - 5, order + 4]]);
+    g.stroke();
+  } else if (s.held > 0) {
+    g.fillStyle = c.wait;
+    poly(g, [[x, order - 4.5], [x + 4.5, order], [x, order + 4.5], [x - 4.5, order]]);
+    g.fill();
+  }
+  if (s.fenced > 0) {
+    g.fillStyle = c.lost;
+    g.fillRect(x - 1.25, refused - 7, 2.5, 14);
+  }
+  if (s.reused + s.overlaps + s.expired > 0) {
+    g.strokeStyle = c.lost;
+    g.lineWidth = 2;
+    g.beginPath();
+    g.moveTo(x - 4, refused - 4);
+    g.lineTo(x + 4, refused + 4);
+    g.moveTo(x + 4, refused - 4);
+    g.lineTo(x - 4, refused + 4);
+    g.stroke();
+  }
+}
+
+function poly(g, points) {
+  g.beginPath();
+  points.forEach(([x, y], i) => (i === 0 ? g.moveTo(x, y) : g.lineTo(x, y)));
+  g.closePath();
+}
+
+function reading(s) {
+  if (s === null) {
+    return "A column a second. Point at one to read it.";
+  }
+  const parts = [`${clock(s.at)}: ${rate(s.records)} records/s in ${rate(s.appends)} batches/s`];
+  for (const [name, text] of [["duplicates", "came again"], ["held", "waited"], ["passingGaps", "too early"], ["lastingGaps", "with a gap"],
+    ["fenced", "fenced"], ["reused", "reused"], ["overlaps", "overlapping"], ["expired", "expired"]]) {
+    if (s[name] > 0) {
+      parts.push(`${count(s[name])} ${text}`);
+    }
+  }
+  return parts.join(" · ");
+}
+
+function summary(history) {
+  const sum = (name) => history.sum(name);
+  const refused = sum("fenced") + sum("reused") + sum("overlaps") + sum("expired");
+  const records = history.samples.reduce((n, s) => n + s.records * s.event.intervalMs / 1000, 0);
+  return `The last ${counted(Math.round(history.samples.length / 60), "minute")}: ${counted(records, "record")} stored, ` +
+    `${counted(sum("duplicates"), "batch", "batches")} came again, ${counted(sum("held") + sum("passingGaps"), "batch", "batches")} out of order, ` +
+    `${counted(sum("lastingGaps"), "gap")}, ${counted(refused, "batch", "batches")} refused.`;
+}
