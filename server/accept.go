@@ -26,7 +26,7 @@ func readMedia(r *http.Request) (string, error) {
 		}
 	}
 	if best == "" {
-		return "", &problem{code: codeNotAcceptable, detail: "records come as application/json, application/x-ndjson, text/event-stream or "+batch.ContentType}
+		return "", &problem{code: codeNotAcceptable, detail: "records come as application/json, application/x-ndjson, text/event-stream or " + batch.ContentType}
 	}
 	return best, nil
 }

@@ -27,24 +27,25 @@ func (w *recordWriter) batches(recs *store.Records) error {
 // piece writes bytes that need not be gathered if they are many. It writes them in
 // stretches, for each has the write timeout for itself.
 func (w *recordWriter) piece(b []byte) error {
-	if len(w.buf)+len(b) < flushAt {
-		w.buf = append(w.buf, b...)
-		return nil
-	}
-	for {
-		n := min(len(b), max(0, pieceAt-len(w.buf)))
+	for len(w.buf)+len(b) >= flushAt {
+		n := max(0, flushAt-len(w.buf)) // the prefix may have gone beyond it
 		w.buf, b = append(w.buf, b[:n]...), b[n:]
-		if len(b) == 0 {
-			return nil
-		}
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
+	w.buf = append(w.buf, b...)
+	return nil
 }
 
-// pieceAt is how much of a large batch is written at once.
-const pieceAt = 256 << 10
+// lengthOf is how long the answer of batches will be.
+func lengthOf(recs *store.Records) int64 {
+	var n int64
+	for i := range recs.Batches {
+		n += storedPrefix + int64(len(recs.Batches[i].Bytes))
+	}
+	return n
+}
 
 // endOfBatches is where a read of batches goes on.
 func endOfBatches(recs *store.Records, from int64) int64 {

@@ -3,7 +3,9 @@ package server_test
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/oncelog/oncelog/store/batch"
@@ -89,5 +91,24 @@ func TestReadLargeBatch(t *testing.T) {
 	_, values := storedBatches(t, e.get(p+"/records", "Accept: "+batch.ContentType).is(200).body)
 	if len(values) != 2 || values[0] != string(value) || values[1] != "after" {
 		t.Errorf("%d values came back, or not as they were sent", len(values))
+	}
+}
+
+// However batches and their prefixes meet the size of what is written at once, nothing is
+// lost between two writes.
+func TestReadBatchesAcrossWrites(t *testing.T) {
+	e := newEnv(t)
+	p := e.topic("t")
+	var want []string
+	for i := range 300 { // 70 to 1,566 bytes, more than 200 KiB in all
+		value := strings.Repeat("v", 5*i+40)
+		e.do("POST", p+"/batches", value, "Content-Type: application/octet-stream").is(200)
+		want = append(want, value)
+	}
+	for skip := range 20 {
+		_, got := storedBatches(t, e.get(fmt.Sprintf("%s/records?limit=1000&offset=%d", p, skip*7), "Accept: "+batch.ContentType).is(200).body)
+		if !slices.Equal(got, want[skip*7:]) {
+			t.Fatalf("from offset %d on %d values came back, or others", skip*7, len(got))
+		}
 	}
 }

@@ -388,3 +388,23 @@ func TestSecurityHeaders(t *testing.T) {
 		t.Errorf("Vary %q", got)
 	}
 }
+
+// TestStatusStreamEndsWithTheToken: the status page's stream, too.
+func TestStatusStreamEndsWithTheToken(t *testing.T) {
+	l := newLockedEnv(t)
+	spy := l.token(t, "spy", "consume")
+	next, resp := l.follow(t.Context(), "/events", spy)
+	if resp.StatusCode != 200 {
+		t.Fatalf("status %d", resp.StatusCode)
+	}
+	l.revoke(t, "spy")
+	for {
+		_, err := next()
+		if err == io.EOF { //nolint:errorlint // bufio gives it as it is
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -99,11 +99,15 @@ func (s *Server) readRecords(x *exchange, r *http.Request, st store.Store) error
 		}
 	}
 	h["Content-Type"] = []string{q.media}
+	if q.media == batch.ContentType {
+		h["Content-Length"] = []string{decimal(lengthOf(&recs))}
+	}
 	x.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	w := s.newRecordWriter(x, q)
+	defer w.close()
 	switch q.media {
 	case mediaJSON:
 		return w.list(&recs, from, end)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -18,7 +19,10 @@ import (
 )
 
 // flushAt is how much of an answer is gathered before it is written.
-const flushAt = 32 << 10
+const flushAt = 64 << 10
+
+// answers are the buffers in which answers are gathered, for the next ones.
+var answers = sync.Pool{New: func() any { return new([]byte) }}
 
 // recordWriter writes records in one of the forms of a read. It gathers up to flushAt
 // bytes, and a record more, whatever the length of the answer.
@@ -29,14 +33,24 @@ type recordWriter struct {
 	media   string
 	base64  bool
 	buf     []byte
+	kept    *[]byte // where buf comes from
 	rec     batch.Record
 	text    textTypes
 }
 
 func (s *Server) newRecordWriter(x *exchange, q readRequest) *recordWriter {
+	kept := answers.Get().(*[]byte) //nolint:errcheck,forcetypeassert // nothing else is put there
 	return &recordWriter{
 		x: x, control: http.NewResponseController(x), timeout: s.options.WriteTimeout,
-		media: q.media, base64: q.base64,
+		media: q.media, base64: q.base64, buf: (*kept)[:0], kept: kept,
+	}
+}
+
+// close gives the buffer back, unless one long record has made it large.
+func (w *recordWriter) close() {
+	if cap(w.buf) <= 4*flushAt {
+		*w.kept = w.buf[:0]
+		answers.Put(w.kept)
 	}
 }
 

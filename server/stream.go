@@ -46,6 +46,7 @@ func (s *Server) follow(x *exchange, r *http.Request, st store.Store, q readRequ
 	s.streaming.Add(1)
 	defer s.streaming.Add(-1)
 	w := s.newRecordWriter(x, q)
+	defer w.close()
 	w.buf = append(w.buf, ": from "+decimal(from)+"\n\n"...)
 	for {
 		if err := w.event(&recs, from); err != nil {

@@ -40,7 +40,7 @@ type benchCmd struct {
 	Timeout     time.Duration `group:"Load" default:"30s" help:"How long to wait for an answer. Default ${default}."`
 
 	Compare    string `group:"Comparison" placeholder:"WHAT" help:"Measure something else in turn with it and print the ratio. For appends: noop (a server that stores nothing), plain (no producer ids), binary (the format), one-partition, fsync (two of them), bbolt (bare transactions of the same size). With --read: file (from a file server). With --go-producer: prepared (batches of the same size from the load generator)."`
-	CompareDir string `group:"Comparison" default:"." placeholder:"DIR" help:"With fsync, bbolt and file: where to put a temporary file. It should be on the disk of the server's data. Default ${default}."`
+	CompareDir string `group:"Comparison" default:"." placeholder:"DIR" help:"With fsync, bbolt and file: where to put a temporary file. It should be on the disk of the server's data. Default: the working directory."`
 	Rounds     int    `group:"Comparison" default:"1" placeholder:"N" help:"How many times to measure both sides. Default ${default}."`
 }
 

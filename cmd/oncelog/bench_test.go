@@ -146,7 +146,7 @@ func TestBenchComparisons(t *testing.T) {
 
 func TestBenchReads(t *testing.T) {
 	g := newGateway(t)
-	for _, format := range []string{"ndjson", "json"} {
+	for _, format := range []string{"ndjson", "json", "binary"} {
 		r := g.bench("--read", "--format", format, "--once", "--fill", "200KiB", "--record-size", "1KiB", "--partitions", "2", "--connections", "2", "--page-bytes", "10KiB")
 		// 20 batches of 100 KiB hold the 200 KiB: 2 of them.
 		if r.Records != 200 || r.Requests < 20 || r.Bytes <= 200<<10 || r.Load.What != "read" {

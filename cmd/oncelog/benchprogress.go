@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -15,7 +16,7 @@ import (
 type benchProgress struct {
 	bars  *mpb.Progress
 	bar   *mpb.Bar
-	state bench.Progress
+	state atomic.Pointer[bench.Progress] // written by the measurement, read by the bar
 }
 
 func newBenchProgress(std *stdio, name string) *benchProgress {
@@ -24,10 +25,11 @@ func newBenchProgress(std *stdio, name string) *benchProgress {
 	}
 	const width = 40
 	p := &benchProgress{bars: mpb.New(mpb.WithOutput(std.err), mpb.WithWidth(width))}
-	title := func(decor.Statistics) string { return name + " " + p.state.Phase }
+	p.state.Store(&bench.Progress{})
+	title := func(decor.Statistics) string { return name + " " + p.state.Load().Phase }
 	rate := func(decor.Statistics) string {
-		left := max(0, p.state.Of-p.state.Done)
-		return fmt.Sprintf("%.0f requests a second, %s left", p.state.RequestsPerSecond, left.Round(time.Second))
+		s := p.state.Load()
+		return fmt.Sprintf("%.0f requests a second, %s left", s.RequestsPerSecond, max(0, s.Of-s.Done).Round(time.Second))
 	}
 	p.bar = p.bars.AddBar(1, mpb.PrependDecorators(decor.Any(title)), mpb.AppendDecorators(decor.Any(rate, decor.WCSyncSpace)), mpb.BarRemoveOnComplete())
 	return p
@@ -38,8 +40,9 @@ func (p *benchProgress) report(s bench.Progress) {
 	if p == nil {
 		return
 	}
-	p.state = s
-	p.bar.SetTotal(s.Of.Milliseconds()+1, false)
+	p.state.Store(&s)
+	// A bar that is full would be gone, and the next phase has none.
+	p.bar.SetTotal(s.Of.Milliseconds()+2, false)
 	p.bar.SetCurrent(min(s.Done, s.Of).Milliseconds())
 }
 

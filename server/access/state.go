@@ -65,6 +65,7 @@ func (c *Control) apply(grants []Grant) {
 	}
 	c.replace(next)
 	c.endUngranted(func(name string) bool { return next.certs[name] != nil })
+	c.forgetMeters(quotas)
 	c.log.Info("grants read", slog.String("file", c.options.File),
 		slog.Int("tokens", len(next.tokens)), slog.Int("certificates", len(next.certs)))
 }
@@ -141,7 +142,24 @@ func (c *Control) meter(name string, q Quota) *Meter {
 	if m := c.meters[name]; m != nil && m.quota == q {
 		return m
 	}
+	delete(c.meters, name)
 	m := newMeter(q, c.now)
-	c.meters[name] = m
+	if m != nil {
+		c.meters[name] = m
+	}
 	return m
+}
+
+// forgetMeters drops those of principals that are no more.
+func (c *Control) forgetMeters(quotas map[string]Quota) {
+	used := map[string]bool{}
+	c.ungranted.Range(func(_, caller any) bool {
+		used[caller.(*Caller).Name] = true //nolint:errcheck // nothing else is put there
+		return true
+	})
+	for name := range c.meters {
+		if _, granted := quotas[name]; !granted && !used[name] {
+			delete(c.meters, name)
+		}
+	}
 }

@@ -3,9 +3,11 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"go.etcd.io/bbolt"
 
@@ -46,12 +48,14 @@ func Check(dir string, progress func(done, total int64)) (*Report, error) {
 		}
 		return nil, openError(dir, err)
 	}
-	db, err := bbolt.Open(path, 0o600, boltOptions(Options{}, true))
+	db, file, err := openGuarded(path, boltOptions(Options{}, true))
 	if err != nil {
 		return nil, openError(dir, err)
 	}
 	c := checker{report: &Report{}, progress: progress, uids: map[uint64]bool{}}
-	err = db.View(c.run)
+	if c.pages(file) {
+		err = db.View(c.run)
+	}
 	if closeErr := db.Close(); err == nil {
 		err = closeErr
 	}
@@ -66,13 +70,41 @@ type checker struct {
 	uids     map[uint64]bool
 }
 
-func (c *checker) run(tx *bbolt.Tx) (err error) {
-	defer func() { // bbolt panics on pages that make no sense
+// pages examines the pages of the file and reports whether what is in them can be looked
+// at.
+func (c *checker) pages(file io.ReaderAt) bool {
+	w, ok := newPageWalk(file)
+	if !ok {
+		c.report.problem("there is no intact meta page")
+		return false
+	}
+	w.whole()
+	for _, p := range w.problems {
+		c.report.problem("%s", p)
+	}
+	if w.loop != "" {
+		c.report.problem("as pages are reached in two ways, what is in them was not examined")
+	}
+	return w.loop == ""
+}
+
+// guarded examines a part. bbolt panics on pages that make no sense.
+func (c *checker) guarded(part string, examine func()) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
 		if v := recover(); v != nil {
-			c.report.problem("the file cannot be read: %v", v)
-			err = nil
+			c.report.problem("%s: it cannot be read further: %v", part, v)
 		}
 	}()
+	examine()
+}
+
+func (c *checker) run(tx *bbolt.Tx) (err error) {
+	c.guarded("the store", func() { err = c.contents(tx) })
+	return err
+}
+
+func (c *checker) contents(tx *bbolt.Tx) error {
 	for _, name := range allBuckets {
 		if tx.Bucket(name) == nil {
 			return fmt.Errorf("bucket %q is missing: %w", name, errForeign)
@@ -81,16 +113,22 @@ func (c *checker) run(tx *bbolt.Tx) (err error) {
 	if err := checkFormat(tx.Bucket(bucketMeta)); err != nil {
 		return err
 	}
-	for err := range tx.Check() {
-		c.report.problem("pages: %v", err)
-	}
 	c.total = tx.Size()
-	err = tx.Bucket(bucketTopics).ForEach(func(name, v []byte) error {
+	err := tx.Bucket(bucketTopics).ForEach(func(name, v []byte) error {
 		c.topic(tx, string(name), v)
 		return nil
 	})
-	c.strays(tx)
-	c.owners(tx)
+	if n, err := readNumber(tx.Bucket(bucketMeta), keyNextUID); err != nil {
+		c.report.problem("number of the next partition: %v", err)
+	} else {
+		for uid := range c.uids {
+			if uid > n {
+				c.report.problem("partition uid %d is above the highest that was given, %d", uid, n)
+			}
+		}
+	}
+	c.guarded("data of no topic", func() { c.strays(tx) })
+	c.guarded("owners", func() { c.owners(tx) })
 	return err
 }
 
@@ -107,7 +145,7 @@ func (c *checker) topic(tx *bbolt.Tx, name string, v []byte) {
 	for n, uid := range row.UIDs {
 		c.uids[uid] = true
 		pc := partitionCheck{checker: c, tx: tx, uid: uid, name: fmt.Sprintf("topic %q partition %d", name, n)}
-		pc.run()
+		c.guarded(pc.name, pc.run)
 	}
 }
 

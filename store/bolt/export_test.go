@@ -180,3 +180,11 @@ func UpgradePart(dir string, rows int) error {
 		return nil
 	})
 }
+
+// OpenTx is the number of read transactions that are open.
+func (s *Store) OpenTx() int { return s.db.Stats().OpenTxN }
+
+// OpenLocked opens a store file as the engine does.
+func OpenLocked(path string) (*bbolt.DB, error) {
+	return openLocked(path, boltOptions(Options{}, false))
+}

@@ -44,23 +44,28 @@ func checkLength(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	first, ok := readMeta(f, 0)
-	pageSize := int64(binary.NativeEndian.Uint32(first[metaPageSize:]))
-	if !ok {
-		pageSize = int64(os.Getpagesize()) // the second one may be whole
-	}
-	newest := first
-	if second, whole := readMeta(f, pageSize); whole && (!ok || txID(second) > txID(first)) {
-		newest, ok = second, true
-	}
+	newest, ok := newestMeta(f)
 	if !ok {
 		return nil
 	}
-	pageSize = int64(binary.NativeEndian.Uint32(newest[metaPageSize:]))
+	pageSize := int64(binary.NativeEndian.Uint32(newest[metaPageSize:]))
 	if needs := int64(binary.NativeEndian.Uint64(newest[metaPages:])) * pageSize; info.Size() < needs {
 		return &cutOffError{has: info.Size(), needs: needs}
 	}
 	return nil
+}
+
+// newestMeta reads the meta page that bbolt will go by and reports whether there is one.
+func newestMeta(f io.ReaderAt) (meta []byte, ok bool) {
+	meta, ok = readMeta(f, 0)
+	pageSize := int64(binary.NativeEndian.Uint32(meta[metaPageSize:]))
+	if !ok {
+		pageSize = int64(os.Getpagesize()) // the second one may be whole
+	}
+	if second, whole := readMeta(f, pageSize); whole && (!ok || txID(second) > txID(meta)) {
+		meta, ok = second, true
+	}
+	return meta, ok
 }
 
 func txID(meta []byte) uint64 { return binary.NativeEndian.Uint64(meta[metaTxID:]) }

@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
-
 )
 
 // Open opens the data directory dir, making it if need be, and recovers from whatever
@@ -59,7 +59,10 @@ func openFile(dir string, o Options) (*bbolt.DB, error) {
 	if err := checkLength(path); err != nil {
 		return nil, openError(dir, err)
 	}
-	db, err := bbolt.Open(path, 0o600, boltOptions(o, false))
+	if err := checkTrees(path); err != nil {
+		return nil, openError(dir, err)
+	}
+	db, err := openLocked(path, boltOptions(o, false))
 	if err != nil {
 		return nil, openError(dir, err)
 	}
@@ -68,6 +71,52 @@ func openFile(dir string, o Options) (*bbolt.DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	return db, nil
+}
+
+// openGuarded is bbolt.Open that gives an error for a damaged list of free pages, where
+// bbolt panics. The file is the open one.
+func openGuarded(path string, b *bbolt.Options) (db *bbolt.DB, file *os.File, err error) {
+	b.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
+		file, err = os.OpenFile(name, flag, mode)
+		return file, err
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = errors.Join(fmt.Errorf("%w: %v; oncelog check tells more", errUnreadable, v), file.Close())
+		}
+	}()
+	db, err = bbolt.Open(path, 0o600, b)
+	return db, file, err
+}
+
+// checkTrees refuses a file whose pages would not only fail where they are damaged but end
+// the process: see [pageWalk].
+func checkTrees(path string) (err error) {
+	if info, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil // a new store
+	}
+	db, file, err := openGuarded(path, boltOptions(Options{}, true))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	w, ok := newPageWalk(file)
+	switch {
+	case !ok:
+		return nil // bbolt says it better
+	case w.freelist == noFreelist:
+		// bbolt will look for the free pages in a goroutine of its own, where no panic can
+		// be caught.
+		if w.whole(); len(w.problems) > 0 {
+			return fmt.Errorf("%w: %s; oncelog check tells more", errUnreadable, w.problems[0])
+		}
+	default:
+		if w.upper(startPages); w.loop != "" {
+			return fmt.Errorf("%w: %s; oncelog check tells more", errUnreadable, w.loop)
+		}
+	}
+	return nil
 }
 
 // prepare checks the format of a file, brings an older one to the present format, or gives
@@ -80,12 +129,7 @@ func prepare(db *bbolt.DB, dir string, log *slog.Logger) error {
 			fresh = true
 			return nil
 		}
-		for _, name := range allBuckets {
-			if tx.Bucket(name) == nil {
-				return errForeign
-			}
-		}
-		return checkFormat(tx.Bucket(bucketMeta))
+		return recognise(tx)
 	})
 	if errors.Is(err, errOldFormat) {
 		return upgrade(db, log)

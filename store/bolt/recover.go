@@ -239,4 +239,3 @@ func (p *partition) lastSegmentAt() int64 {
 	}
 	return at
 }
-

@@ -45,6 +45,7 @@ type Store struct {
 	committer sync.WaitGroup
 	upkeep    sync.WaitGroup
 	sweeping  sync.Mutex // held during a round of upkeep
+	backup    sync.Mutex // held while a copy of the file is there
 	closeOnce sync.Once
 	closeErr  error
 

@@ -31,7 +31,7 @@ export function chart({ title, id, series, format, none, log = false }) {
       axes: [
         { stroke: c.ink3, grid: { show: false }, ticks: { show: false }, font: `11px ${c.font}`, size: 26, space: 70,
           values: (_, ticks) => ticks.map((t) => clock(t * 1000).slice(0, 5)), incrs: [60, 120, 300] },
-        { stroke: c.ink3, grid, ticks: { show: false }, font: `11px ${c.font}`, size: 58, values: (_, ticks) => ticks.map((t) => (log && !isDecade(t) ? "" : format(t))) },
+        { stroke: c.ink3, grid, ticks: { show: false }, font: `11px ${c.font}`, size: 58, values: (_, ticks) => ticks.map(format), splits: log ? powers : undefined },
       ],
       series: [{}, ...series.map((s) => ({
         stroke: c[s.tone], width: 1.5, dash: s.dash ? [4, 3] : undefined, spanGaps: true, points: { show: false },
@@ -85,6 +85,10 @@ function decades(_, min, max) {
   return [10 ** low, 10 ** Math.max(Math.ceil(Math.log10(max)), low + 1)];
 }
 
-function isDecade(n) {
-  return n > 0 && Number.isInteger(Math.round(Math.log10(n) * 1e6) / 1e6);
+function powers(_, __, min, max) {
+  const out = [];
+  for (let n = min; n <= max * 1.01; n *= 10) {
+    out.push(n);
+  }
+  return out;
 }

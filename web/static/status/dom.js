@@ -62,8 +62,8 @@ export function setText(element, text) {
 export function setAttribute(element, name, value) {
   if (value === null || value === undefined || value === false) {
     element.removeAttribute(name);
-  } else if (element.getAttribute(name) !== String(value)) {
-    element.setAttribute(name, value);
+  } else if (element.getAttribute(name) !== String(value === true ? "" : value)) {
+    element.setAttribute(name, value === true ? "" : value);
   }
 }
 

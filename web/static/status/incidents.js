@@ -69,7 +69,7 @@ export function describe(incident) {
  * change stands still. With board, there is one row for each producer, partition and
  * kind, the latest of them, and what is lost comes first.
  */
-export function feed({ limit, board = false, place = true, empty }) {
+export function feed({ limit, board = false, who = true, empty }) {
   const list = h("ol", { class: "feed" });
   const none = h("p", { class: "muted feed-none" }, empty);
   const element = h("div", null, list, none);
@@ -91,7 +91,7 @@ export function feed({ limit, board = false, place = true, empty }) {
         const now = JSON.stringify(incident);
         if (row.shown !== now) {
           row.shown = now;
-          fill(row.element, incident, place);
+          fill(row.element, incident, who);
         }
         if (list.children[at] !== row.element) {
           list.insertBefore(row.element, list.children[at] ?? null);
@@ -119,11 +119,11 @@ function latestOfEach(incidents) {
   return [...latest].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function fill(row, incident, place) {
+function fill(row, incident, who) {
   replace(row,
     h("time", { datetime: incident.at, class: "faint" }, clock(incident.at)),
     kindTag(incident),
     h("span", { class: "feed-text" },
-      place && h("span", { class: "feed-place" }, producerLink(incident.pid), " in ", partitionLink(incident.topic, incident.partition), ": "),
+      h("span", { class: "feed-place" }, who && [producerLink(incident.pid), " in "], partitionLink(incident.topic, incident.partition), ": "),
       describe(incident)));
 }

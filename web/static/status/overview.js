@@ -1,6 +1,6 @@
 // The overview: is anything lost or doubled, and what happens now.
 
-import { facts, h, setText } from "./dom.js";
+import { facts, h, setAttribute, setText } from "./dom.js";
 import { bytes, count, counted, duration, micros, rate } from "./format.js";
 import { chart } from "./chart.js";
 import { feed } from "./incidents.js";
@@ -61,6 +61,7 @@ export function overview({ onToken }) {
       const e = history.last;
       figures.forEach((f, i) => {
         setText(values[i].number, count(f.total(e.totals)));
+        setAttribute(values[i].number, "data-zero", f.total(e.totals) === 0);
         setText(values[i].note, f.note(e.totals));
       });
       strip.draw(history);

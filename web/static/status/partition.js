@@ -6,15 +6,16 @@ import { bytes, count, dateTime, rate } from "./format.js";
 import { failure } from "./failure.js";
 import { loader, table } from "./table.js";
 import { records } from "./records.js";
-import { Rates } from "./rates.js";
 import { legend, strips } from "./strip.js";
 import { topicLink, view } from "./links.js";
 
 const shownSegments = 20;
+const rateSpan = 5; // seconds over which the rate is taken
 const period = 5; // seconds between two looks at the segments
 
 export function partition({ topic, number }) {
-  const rates = new Rates();
+  let next = null; // the next offset, as it was told last
+  const seen = []; // and at the last seconds
   const trouble = h("div");
   const ends = facts({
     earliest: "First offset", next: "Next offset", kept: "Records kept", rate: "Records a second", bytes: "Size",
@@ -57,7 +58,7 @@ export function partition({ topic, number }) {
       if (p.topic !== topic || p.partition !== number) {
         return;
       }
-      rates.add("records", p.nextOffset, performance.now());
+      next = p.nextOffset;
       ends.set("earliest", count(p.earliestOffset));
       ends.set("next", count(p.nextOffset));
       ends.set("kept", count(p.nextOffset - p.earliestOffset));
@@ -71,11 +72,13 @@ export function partition({ topic, number }) {
       log.advance(p.earliestOffset, p.nextOffset);
     },
     sample() {
-      // The partition is told when it changes, so a rate that ends is noticed here.
-      const next = ends.element.querySelector("#fact-next").textContent.replaceAll(",", "");
-      if (next !== "–") {
-        rates.add("records", Number(next), performance.now());
-        ends.set("rate", rate(rates.of("records")));
+      // Looked at each second, for nothing is told while nothing changes.
+      if (next !== null) {
+        seen.push({ at: performance.now(), next });
+        seen.splice(0, seen.length - rateSpan - 1);
+        const first = seen[0];
+        const took = (seen.at(-1).at - first.at) / 1000;
+        ends.set("rate", rate(took > 0 ? (next - first.next) / took : 0));
       }
       if (ticks++ % period === 0) {
         load.run();

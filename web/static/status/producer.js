@@ -13,7 +13,7 @@ export function producer({ pid }) {
     held: "Waited", outOfOrder: "Out of order", fenced: "Fenced", reused: "Reused", seen: "Last seen", expires: "Expires" });
   const lines = strips("partition", "No partition has live state of this producer.");
   const others = h("p", { class: "small muted" });
-  const rejected = feed({ limit: 16, empty: "Nothing of this producer has been refused since the server started." });
+  const rejected = feed({ limit: 16, who: false, empty: "Nothing of this producer has been refused since the server started." });
   get(path`/producers/${pid}`).then(() => {}, (error) => replace(trouble, failure(error)));
   let last = null;
 

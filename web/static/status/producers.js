@@ -19,22 +19,26 @@ export function producers() {
   const state = h("select", { id: "filter-state" },
     h("option", { value: "" }, "all"), h("option", { value: "active" }, "active in the last minute"),
     h("option", { value: "idle" }, "idle for a minute"), h("option", { value: "refused" }, "with refused appends"));
-  const counter = (id, name) => ({ id, name, num: true, sort: true, cell: (p) => count(p.counters[id]) });
+  // Where rows are cards, there are no column heads to sort by.
+  const order = h("select", { id: "sort-by", onchange: () => sort(order.value) });
+  const counter = (id, name, tone) => ({ id, name, num: true, sort: true, tone, cell: (p) => count(p.counters[id]) });
+  const columns = [
+    { id: "pid", name: "Producer", head: true, sort: true, cell: (p) => cell(p.pid, () => producerLink(p.pid, count(p.pid))) },
+    { id: "epoch", name: "Epoch", num: true, sort: true, cell: (p) => count(p.epoch) },
+    { id: "where", name: "Wrote last to", cell: (p) => cell(`${p.newest.topic}/${p.newest.partition}`, () => partitionLink(p.newest.topic, p.newest.partition)) },
+    { id: "lastSeq", name: "Last sequence", num: true, sort: true, cell: (p) => count(p.newest.lastSeq) },
+    { id: "lastOffset", name: "Last offset", num: true, sort: true, cell: (p) => count(p.newest.lastOffset) },
+    { id: "lastTimestamp", name: "Last seen", num: true, sort: true, cell: (p) => cell(ago(p.lastTimestamp), () => h("span", { title: dateTime(p.lastTimestamp) }, ago(p.lastTimestamp))) },
+    { id: "expiresAt", name: "Expires", num: true, sort: true, cell: (p) => cell(until(p.expiresAt), () => h("span", { title: dateTime(p.expiresAt) }, until(p.expiresAt))) },
+    counter("accepted", "Accepted"), counter("duplicate", "Duplicate", "good"), counter("outOfOrder", "Out of order", "wait"),
+    counter("fenced", "Fenced", "lost"), counter("reused", "Reused", "lost"),
+  ];
   const list = table({
     caption: "Producers", id: "producers", empty: "No producer has live state.",
     sorted: () => by, onSort: sort,
-    columns: [
-      { id: "pid", name: "Producer", head: true, sort: true, cell: (p) => cell(p.pid, () => producerLink(p.pid, count(p.pid))) },
-      { id: "epoch", name: "Epoch", num: true, sort: true, cell: (p) => count(p.epoch) },
-      { id: "where", name: "Wrote last to", cell: (p) => cell(`${p.newest.topic}/${p.newest.partition}`, () => partitionLink(p.newest.topic, p.newest.partition)) },
-      { id: "lastSeq", name: "Last sequence", num: true, sort: true, cell: (p) => count(p.newest.lastSeq) },
-      { id: "lastOffset", name: "Last offset", num: true, sort: true, cell: (p) => count(p.newest.lastOffset) },
-      { id: "lastTimestamp", name: "Last seen", num: true, sort: true, cell: (p) => cell(ago(p.lastTimestamp), () => h("span", { title: dateTime(p.lastTimestamp) }, ago(p.lastTimestamp))) },
-      { id: "expiresAt", name: "Expires", num: true, sort: true, cell: (p) => cell(until(p.expiresAt), () => h("span", { title: dateTime(p.expiresAt) }, until(p.expiresAt))) },
-      counter("accepted", "Accepted"), counter("duplicate", "Duplicate"), counter("outOfOrder", "Out of order"),
-      counter("fenced", "Fenced"), counter("reused", "Reused"),
-    ],
+    columns,
   });
+  order.append(...columns.filter((c) => c.sort).map((c) => h("option", { value: c.id, selected: c.id === by.id }, c.name)));
   const pages = pager(() => load.run(true));
   const load = loader((signal) => get(`/producers${query({
     limit: pageSize, pageToken: pages.token, sort: by.id, order: by.descending ? "desc" : "asc",
@@ -59,8 +63,9 @@ export function producers() {
   }
 
   function sort(id) {
-    // Names are short, so small ones first; of the rest, what is large is of interest.
+    // Ids begin with the smallest; of the rest, what is large is of interest.
     by = { id, descending: by.id === id ? !by.descending : id !== "pid" };
+    order.value = id;
     again();
   }
 
@@ -79,7 +84,8 @@ export function producers() {
         h("form", { class: "filters", role: "search", "aria-label": "Producers", oninput: typed, onsubmit(event) { event.preventDefault(); again(); } },
           h("div", null, h("label", { for: "filter-pid" }, "Producer id"), pid),
           h("div", null, h("label", { for: "filter-topic" }, "Topic"), topic, names),
-          h("div", null, h("label", { for: "filter-state" }, "Which"), state)),
+          h("div", null, h("label", { for: "filter-state" }, "Which"), state),
+          h("div", { class: "narrow-only" }, h("label", { for: "sort-by" }, "Sorted by"), order)),
         trouble, list.element, pages.element),
       h("p", { class: "small muted" }, "Counters begin when the server starts. Last sequence and last offset are those of the producer's newest batch in any partition.")),
     sample() {

@@ -100,12 +100,11 @@ function group(batch, records, mode) {
   const partly = records.length < batch.count;
   return h("article", { class: "batch", "aria-label": `Batch at offset ${batch.baseOffset}` },
     h("ol", { class: "batch-records" }, records.map((r) => record(r, mode))),
-    h("dl", { class: "batch-head small" },
-      h("div", null, h("dt", null, "Batch"), h("dd", null, `${range(batch.baseOffset, batch.lastOffset)}, ${counted(batch.count, "record")}${partly ? `, ${count(records.length)} on this page` : ""}`)),
-      h("div", null, h("dt", null, "From"), h("dd", null, plain ? "no producer: at least once" : producerLink(batch.pid), !plain && ` epoch ${count(batch.epoch)}`)),
-      !plain && h("div", null, h("dt", null, "Sequence"), h("dd", null, range(batch.baseSeq, batch.baseSeq + batch.count - 1))),
-      h("div", null, h("dt", null, "Arrived"), h("dd", { title: dateTime(batch.appendedAt) }, clock(batch.appendedAt))),
-      h("div", null, h("dt", null, "Stored as"), h("dd", null, bytes(batch.bytes), ", CRC ", h("code", null, batch.crc)))));
+    h("div", { class: "batch-head small" },
+      h("p", null, plain ? "no producer, at least once" : [producerLink(batch.pid), `, epoch ${count(batch.epoch)}`]),
+      h("p", null, !plain && `sequence ${range(batch.baseSeq, batch.baseSeq + batch.count - 1)} · `, counted(batch.count, "record"),
+        partly && `, ${count(records.length)} on this page`),
+      h("p", { class: "faint" }, h("span", { title: dateTime(batch.appendedAt) }, clock(batch.appendedAt)), ` · ${bytes(batch.bytes)} · CRC `, h("code", null, batch.crc))));
 }
 
 function record(r, mode) {

@@ -20,7 +20,7 @@ export function snapshots() {
   const names = h("datalist", { id: "snapshot-topics" });
   const number = h("input", { id: "snapshot-partition", inputmode: "numeric", size: 6, placeholder: "all" });
   const checked = new Map(); // what a comparison has given, by snapshot
-  const allocator = facts({ mark: "Producer ids below" });
+  const allocator = facts({ mark: "Block mark" });
   const list = table({
     caption: "Snapshots", id: "snapshots", empty: "There is no snapshot yet. One is taken when a segment is closed, at a clean stop, and on request.",
     columns: [
@@ -108,9 +108,9 @@ export function snapshots() {
           h("div", null, h("button", { class: "primary", id: "take" }, "Take a snapshot"))), outcome),
       h("section", { class: "panel", "aria-label": "Snapshots" }, trouble, list.element, pages.element),
       h("section", { class: "panel", "aria-labelledby": "allocator-title" }, h("h2", { id: "allocator-title" }, "Producer ids"), allocator.element,
-        h("p", { class: "small muted" }, "Ids are reserved in blocks of 1,000. Each block's end is on disk before the first id of it is given out, so no id is ever given out twice; what a crash leaves of a block is not used."))),
+        h("p", { class: "small muted" }, "All ids below it are issued or reserved. They are reserved in blocks of 1,000: a block's end is on disk before its first id is given out, so no id is ever given out twice. What a crash leaves of a block is not used."))),
     sample(history) {
-      allocator.set("mark", `${count(history.last.producerIdMark)} are issued or reserved`);
+      allocator.set("mark", count(history.last.producerIdMark));
       if (seconds++ % period === 0) {
         load.run();
       }

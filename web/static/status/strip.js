@@ -1,7 +1,7 @@
 // A producer's sequence line in a partition: what is stored, the batches that are
 // remembered, what is missing, and what waits or was refused ahead of it.
 
-import { h, setText, svg } from "./dom.js";
+import { h, replace, setText, svg } from "./dom.js";
 import { count, counted, range } from "./format.js";
 import { kindOf } from "./incidents.js";
 import { onResize } from "./paint.js";
@@ -10,7 +10,8 @@ import { partitionLink, producerLink } from "./links.js";
 const height = 74;
 const top = 24; // of the blocks
 const tall = 26;
-const past = 46; // width of what is older than the window
+const roomy = 560; // a picture as wide as this has room for what is older than the window
+const readable = 46; // a batch narrower than this has no place for its sequences
 const caret = 12;
 const smallest = 26;
 const largest = 132;
@@ -61,8 +62,9 @@ function keyOf(line) {
 function stripOf(by) {
   const name = h("p", { class: "strip-name" });
   const note = h("p", { class: "strip-note small muted" });
+  const fence = h("p", { class: "strip-fence" });
   const picture = h("div", { class: "strip-picture", style: { height: `${height}px` } });
-  const element = h("li", { class: "strip" }, h("div", { class: "strip-head" }, name, note), picture);
+  const element = h("li", { class: "strip" }, h("div", { class: "strip-head" }, name, note, fence), picture);
   let line = null;
   let key = "";
 
@@ -86,6 +88,8 @@ function stripOf(by) {
       key = now;
       line = next;
       setText(note, noteOf(line));
+      const { fenced } = shapeOf(line);
+      replace(fence, fenced !== undefined && h("span", { class: "tag lost mark-fenced" }, `epoch ${count(fenced.epoch)} fenced off`));
       draw();
     },
   };
@@ -144,10 +148,17 @@ export function wordsOf(line) {
   return parts.join(" ");
 }
 
+// Where the blocks begin.
+function pastOf(width) {
+  return width < roomy ? 16 : 92;
+}
+
 // The blocks of a line, with their widths. They are as wide as they have records, within
-// bounds, and shrink together until the line fits.
+// bounds, and shrink together until the line fits; where they would become too narrow to
+// be read, the oldest are left out.
 function blocksOf(line, shape, width) {
-  const blocks = line.recent.map((b) => ({ kind: "stored", from: b.baseSeq, to: b.lastSeq, offset: b.baseOffset }));
+  const fitting = Math.max(1, Math.floor((width - pastOf(width) - caret) / readable) - 2 * Math.min(shape.ahead.length, 1));
+  const blocks = line.recent.slice(-fitting).map((b) => ({ kind: "stored", from: b.baseSeq, to: b.lastSeq, offset: b.baseOffset }));
   let from = shape.next;
   for (const b of shape.ahead) {
     if (b.baseSeq > from) {
@@ -156,10 +167,10 @@ function blocksOf(line, shape, width) {
     blocks.push({ kind: b.kind, from: b.baseSeq, to: b.lastSeq });
     from = b.lastSeq + 1;
   }
-  const room = width - past - caret - 4 * blocks.length - 8;
+  const room = width - pastOf(width) - caret - 4 * blocks.length - 8;
   const natural = blocks.map((b) => Math.min(Math.max(22 + 9 * Math.log2(1 + b.to - b.from + 1) + 6 * `${b.to}`.length, smallest), largest));
   const total = natural.reduce((a, b) => a + b, 0);
-  const scale = Math.min(1, room / total);
+  const scale = Math.min(1.7, room / total);
   blocks.forEach((b, i) => {
     b.width = Math.max(natural[i] * scale, 10);
   });
@@ -171,18 +182,22 @@ function drawing(line, width) {
   const words = wordsOf(line);
   const out = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words });
   const middle = top + tall / 2;
-  if (line.firstSeq > 0) {
-    out.append(
-      svg("line", { class: "s-past", x1: 0, x2: past - 4, y1: middle, y2: middle }),
-      svg("text", { class: "s-faint", x: 0, y: middle - 8 }, `${count(line.firstSeq)} before`));
+  const past = pastOf(width);
+  const blocks = blocksOf(line, shape, width);
+  const before = blocks[0]?.kind === "stored" ? blocks[0].from : line.firstSeq;
+  if (before > 0) {
+    out.append(svg("line", { class: "s-past", x1: Math.min(8, past - 12), x2: past - 6, y1: middle, y2: middle }));
+    if (width >= roomy) {
+      out.append(svg("text", { class: "s-faint", x: past - 6, y: middle - 7, "text-anchor": "end" }, `${count(before)} before`));
+    }
   } else {
     out.append(svg("line", { class: "s-start", x1: past - 6, x2: past - 6, y1: top, y2: top + tall }));
   }
   let x = past;
   let placed = false;
-  for (const b of blocksOf(line, shape, width)) {
+  for (const b of blocks) {
     if (!placed && b.kind !== "stored") {
-      out.append(...caretAt(x, shape.next));
+      out.append(...caretAt(x, shape.next, width));
       x += caret;
       placed = true;
     }
@@ -190,21 +205,21 @@ function drawing(line, width) {
     x += b.width + 4;
   }
   if (!placed) {
-    out.append(...caretAt(x, shape.next));
+    out.append(...caretAt(x, shape.next, width));
   }
   if (shape.fenced !== undefined) {
-    out.append(svg("g", { class: "s-fenced" },
-      svg("line", { x1: 2, x2: 2, y1: top - 4, y2: top + tall + 4 }),
-      svg("text", { x: 8, y: height - 4 }, `epoch ${count(shape.fenced.epoch)} fenced off`)));
+    out.append(svg("line", { class: "s-fenced", x1: 1.5, x2: 1.5, y1: top - 4, y2: top + tall + 4 }));
   }
   return out;
 }
 
 // The place of the next sequence.
-function caretAt(x, next) {
+function caretAt(x, next, width) {
+  const text = `next ${count(next)}`;
+  const left = Math.min(x + 8, width - wideAs(text));
   return [
     svg("line", { class: "s-next", x1: x + 3, x2: x + 3, y1: top - 6, y2: top + tall + 6 }),
-    svg("text", { class: "s-next-text", x: x + 3, y: top - 10, "text-anchor": "middle" }, `next ${count(next)}`),
+    svg("text", { class: "s-next-text", x: left, y: top - 8 }, text),
   ];
 }
 
@@ -236,10 +251,15 @@ function blockAt(b, x, shape) {
   return group;
 }
 
-// The longest text that fits into a width, in a monospaced font of 11 px.
+// How wide a text is in the monospaced font of 11 px.
+function wideAs(text) {
+  return text.length * 6.8;
+}
+
+// The longest text that fits into a width.
 function fitting(text, shorter, width) {
-  const wide = (t) => t.length * 6.8 + 6;
-  return wide(text) <= width ? text : shorter !== "" && wide(shorter) <= width ? shorter : "";
+  const fits = (t) => wideAs(t) + 6 <= width;
+  return fits(text) ? text : shorter !== "" && fits(shorter) ? shorter : "";
 }
 
 /** What the shapes mean. */

@@ -6,7 +6,7 @@ import { h, replace, setAttribute, setText } from "./dom.js";
 /**
  * A table: {element, show(rows, message)}. columns are {id, name, num, head, sort, cell(row)};
  * a cell is a text or a node, and made again only when key(row) or a text changes. The
- * column with head names the row. onSort(id) makes the names of columns with sort into
+ * column with head names the row; of one with a tone, what is not 0 stands out. onSort(id) makes the names of columns with sort into
  * buttons; sorted() says {id, descending}.
  */
 export function table({ caption, columns, onSort, sorted, empty, id }) {
@@ -50,6 +50,9 @@ export function table({ caption, columns, onSort, sorted, empty, id }) {
           if (typeof content === "string") {
             row.keys_[n] = undefined;
             setText(row.cells_[n], content);
+            if (c.tone) {
+              setAttribute(row.cells_[n], "data-tone", content === "0" ? "none" : c.tone);
+            }
           } else if (row.keys_[n] !== content.key) {
             row.keys_[n] = content.key;
             replace(row.cells_[n], content.node());

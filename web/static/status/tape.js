@@ -10,6 +10,7 @@ import { onResize, palette } from "./paint.js";
 const lanes = { stored: 104, again: 40, order: 20, refused: 20 };
 const gap = 8;
 const axis = 22;
+const gutter = 78; // for the names of the lanes, left of the columns
 const height = 12 + lanes.stored + lanes.again + lanes.order + lanes.refused + 3 * gap + axis;
 
 /** Draws a history: {element, draw(history), close()}. */
@@ -62,11 +63,11 @@ export function tape() {
 const thinnest = 2.4;
 
 function seconds(width) {
-  return Math.min(span, Math.max(60, Math.floor(width / thinnest / 60) * 60));
+  return Math.min(span, Math.max(60, Math.floor((width - gutter) / thinnest / 60) * 60));
 }
 
 function column(width) {
-  return width / seconds(width);
+  return (width - gutter) / seconds(width);
 }
 
 function visible(history, width) {
@@ -89,14 +90,14 @@ function paint(g, width, history, pointer) {
 
   g.clearRect(0, 0, width, height);
   minutes(g, c, width, samples);
-  for (const [y, name] of [[floor, "stored"], [againTop + 0.5, ""], [orderTop + lanes.order, "out of order"], [refusedTop + lanes.refused, "refused"]]) {
+  for (const y of [floor, againTop, orderTop + lanes.order, refusedTop + lanes.refused]) {
     g.fillStyle = c.line;
     g.fillRect(0, Math.round(y), width, 1);
-    if (name !== "") {
-      label(g, c, name, 0, y - 4);
-    }
   }
-  label(g, c, "came again", 0, againTop + 13);
+  label(g, c, "stored", 0, floor - 6);
+  label(g, c, "came again", 0, againTop + 16);
+  label(g, c, "out of order", 0, orderTop + lanes.order - 6);
+  label(g, c, "refused", 0, refusedTop + lanes.refused - 6);
 
   const most = Math.max(1, ...samples.map((s) => s.records));
   const mostAgain = Math.max(1, ...samples.map((s) => s.duplicates));
@@ -115,8 +116,8 @@ function paint(g, width, history, pointer) {
     }
     mark(g, c, s, x + bar / 2, orderTop + lanes.order / 2, refusedTop + lanes.refused / 2);
   });
-  label(g, c, `${rate(most)} records/s`, width, 10, "right");
-  if (pointer !== null) {
+  label(g, c, `${rate(most)}/s`, 0, 12 + 10);
+  if (pointer !== null && pointer > gutter) {
     g.fillStyle = c.ink3;
     g.fillRect(Math.round(pointer), 0, 1, height - axis);
   }
@@ -139,13 +140,6 @@ function minutes(g, c, width, samples) {
 function label(g, c, text, x, y, align = "left") {
   g.font = `500 11px ${c.font}`;
   g.textAlign = align;
-  // What is drawn behind must not make it hard to read.
-  const wide = g.measureText(text).width;
-  const left = align === "left" ? x : align === "right" ? x - wide : x - wide / 2;
-  g.fillStyle = c.surface;
-  g.globalAlpha = 0.8;
-  g.fillRect(left - 2, y - 10, wide + 4, 13);
-  g.globalAlpha = 1;
   g.fillStyle = c.ink3;
   g.fillText(text, x, y);
 }

@@ -4,7 +4,6 @@
 
 (() => {
   const themes = ["auto", "light", "dark"];
-  const names = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
   const root = document.documentElement;
 
   function stored() {
@@ -32,9 +31,7 @@
     const button = document.getElementById("theme");
     let theme = stored();
     const show = () => {
-      button.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[theme];
-      button.setAttribute("aria-label", names[theme]);
-      button.title = names[theme];
+      button.textContent = `Theme: ${theme}`;
     };
     button.addEventListener("click", () => {
       theme = themes[(themes.indexOf(theme) + 1) % themes.length];

@@ -1,6 +1,6 @@
 // Try it: appends a batch, sends the same bytes again, and shows both answers.
 
-import { get, path, send, sendJSON } from "./api.js";
+import { get, path, query, send, sendJSON } from "./api.js";
 import { h, replace, setText } from "./dom.js";
 import { count } from "./format.js";
 import { failure } from "./failure.js";
@@ -91,12 +91,7 @@ export function tryIt({ follow }) {
 
   // Sees to it that there are a topic and a producer id.
   async function prepare() {
-    try {
-      await get(path`/topics/${topic.value}`);
-    } catch (error) {
-      if (error.code !== "unknown-topic") {
-        throw error;
-      }
+    if (!await exists(topic.value)) {
       await sendJSON("PUT", path`/topics/${topic.value}`, {});
     }
     if (pid === null) {
@@ -108,15 +103,9 @@ export function tryIt({ follow }) {
 
   // Where the producer is in the partition.
   async function placeOf() {
-    try {
-      const state = await get(path`/topics/${topic.value}/partitions/${partition.value}/producers/${pid}`);
-      return { epoch: state.epoch, next: state.lastSeq + 1 };
-    } catch (error) {
-      if (error.code !== "unknown-producer-id") {
-        throw error;
-      }
-      return { epoch: 0, next: 0 };
-    }
+    const { partitions } = await get(path`/producers/${pid}`);
+    const here = partitions.find((p) => p.topic === topic.value && p.partition === Number(partition.value));
+    return here === undefined ? { epoch: 0, next: 0 } : { epoch: here.epoch, next: here.lastSeq + 1 };
   }
 
   return {
@@ -139,6 +128,19 @@ export function tryIt({ follow }) {
     },
     close: lines.close,
   };
+}
+
+// Whether there is a topic. The list is asked, for browsers put a 404 on the console.
+async function exists(name) {
+  let token = "";
+  do {
+    const page = await get(`/topics${query({ limit: 1000, pageToken: token })}`);
+    if (page.items.some((t) => t.name === name)) {
+      return true;
+    }
+    token = page.nextPageToken;
+  } while (token !== null);
+  return false;
 }
 
 // A request and its answer. What the second answer says otherwise than the first, or

@@ -55,7 +55,7 @@ export function hero(onToken) {
     show(verdict) {
       setText(sentence, verdict.sentence);
       setText(advice, verdict.advice);
-      const key = JSON.stringify([verdict.level, verdict.findings, verdict.wantsToken]);
+      const key = JSON.stringify([verdict.level, verdict.findings, verdict.wantsToken, verdict.quiet]);
       if (key === shown) {
         return;
       }

@@ -1,5 +1,6 @@
-# shellcheck shell=bash
-# Sourced by the tests that need a server: clients/run and schemathesis/run.
+# shellcheck shell=bash disable=SC2034,SC2317 # the scripts that source it use what is here
+# What the tests of the OpenAPI document share. Sourced by lint/run, clients/run and
+# schemathesis/run.
 
 # The folder of what was downloaded before. It may be removed at any time.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oncelog-ci
@@ -18,7 +19,7 @@ start_server() {
     binary=$tmp/oncelog
     go build -o "$binary" ./cmd/oncelog
   fi
-  "$binary" serve --data "$tmp/data" --listen 127.0.0.1:0 --listen-file "$tmp/url" "$@" 2>"$tmp/server.log" &
+  "$binary" serve --data "$tmp/data" --listen 127.0.0.1:0 --listen-file "$tmp/url" "$@" >"$tmp/server.log" 2>&1 &
   server=$!
   for ((i = 0; i < 300; i++)); do
     if [[ -s $tmp/url ]]; then
@@ -57,20 +58,20 @@ cached() {
 
 # python_packages REQUIREMENTS prints the path of a virtual environment with them.
 python_packages() {
-  local requirements=$1
-  fill() {
-    python3 -m venv "$1"
-    "$1/bin/pip" install -q --disable-pip-version-check --no-deps -r "$requirements"
-  }
-  cached python "$requirements" fill
+  cached python "$1" install_python "$1"
+}
+
+install_python() {
+  python3 -m venv "$2"
+  "$2/bin/pip" install -q --disable-pip-version-check --no-deps -r "$1"
 }
 
 # npm_packages FOLDER prints the path of a folder with the node_modules of its lock file.
 npm_packages() {
-  local from=$1
-  fill() {
-    cp "$from/package.json" "$from/package-lock.json" "$1/"
-    npm ci --prefix "$1" --no-audit --no-fund --loglevel=error
-  }
-  cached npm "$from/package-lock.json" fill
+  cached npm "$1/package-lock.json" install_npm "$1"
+}
+
+install_npm() {
+  cp "$1/package.json" "$1/package-lock.json" "$2/"
+  npm ci --prefix "$2" --ignore-scripts --no-audit --no-fund --loglevel=error
 }
