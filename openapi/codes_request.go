@@ -17,8 +17,8 @@ func requestProblems() []ProblemType {
 				"- A body that was cut off on its way. Then send the whole of it again.",
 			RetrySafe: safeUnchanged,
 			Example: Problem{
-				Instance: atAppend, Detail: "/records/0: exactly one of value, valueText and valueBase64 is needed",
-				Errors: []MemberError{{Pointer: "/records/0", Detail: "exactly one of value, valueText and valueBase64 is needed"}},
+				Instance: atAppend, Detail: "/records/0: must have exactly one of value, valueText and valueBase64",
+				Errors: []MemberError{{Pointer: "/records/0", Detail: "must have exactly one of value, valueText and valueBase64"}},
 			},
 		},
 		{
@@ -29,8 +29,8 @@ func requestProblems() []ProblemType {
 			Do:        "Change the values that `errors` points to. `GET /limits` lists the limits of this server.",
 			RetrySafe: safeUnchanged,
 			Example: Problem{
-				Instance: atAppend, Detail: "/records: must have at least one record",
-				Errors: []MemberError{{Pointer: "/records", Detail: "must have at least one record"}},
+				Instance: atAppend, Detail: "/records: must hold at least one record",
+				Errors: []MemberError{{Pointer: "/records", Detail: "must hold at least one record"}},
 			},
 		},
 		{
@@ -59,9 +59,9 @@ func requestProblems() []ProblemType {
 		{
 			Code: "not-acceptable", Status: 406, Title: "None of the accepted media types can be given", Outcome: NotApplied,
 			Meaning:   "The `Accept` header leaves no media type in which this path can answer.",
-			Do:        "Leave the header away, or accept one of these. Records come as `application/json`, `application/x-ndjson` and `text/event-stream`.",
+			Do:        "Leave the header away, or accept one of these. Records come as `application/json`, `application/x-ndjson`, `text/event-stream` and `application/vnd.oncelog.batch`.",
 			RetrySafe: safeUnchanged,
-			Example:   about(atRead, "records come as application/json, application/x-ndjson or text/event-stream"),
+			Example:   about(atRead, "records come as application/json, application/x-ndjson, text/event-stream or application/vnd.oncelog.batch"),
 		},
 		{
 			Code: "not-found", Status: 404, Title: "There is nothing at this path", Outcome: NotApplied,
@@ -91,7 +91,7 @@ func requestProblems() []ProblemType {
 			Meaning:   "`If-Match` in the request names an `ETag` that the topic no longer has: somebody has changed it since you read it, or has deleted it and created it again.",
 			Do:        "Read the topic again, decide again, and send the change with the new `ETag`.",
 			RetrySafe: safeUnchanged,
-			Example:   about(atTopic, "the topic is not at a version that If-Match names"),
+			Example:   about(atTopic, "the topic is at \"6f1d0b2a9c3e4d58-2\""),
 		},
 	}
 }
@@ -101,10 +101,10 @@ func accessProblems() []ProblemType {
 	return []ProblemType{
 		{
 			Code: "unauthenticated", Status: 401, Title: "Credentials are missing or not valid", Outcome: NotApplied,
-			Meaning:   "The server asks who you are. The request has no token, or one that is unknown, expired or revoked.",
-			Do:        "Send a token: `curl -H \"Authorization: Bearer $TOKEN\" …`. Whoever runs the server can make one for you with `oncelog token`.",
+			Meaning:   "The server asks who you are. The request has no token, or one that is unknown, expired or revoked; or its client certificate is not valid any more.",
+			Do:        "Send a token: `curl -H \"Authorization: Bearer $TOKEN\" …`. Whoever runs the server can make one for you with `oncelog token create`.",
 			RetrySafe: safeUnchanged,
-			Example:   about(atAppend, "a bearer token is needed"),
+			Example:   about(atAppend, "a bearer token is needed: Authorization: Bearer oncelog_…"),
 		},
 		{
 			Code: "forbidden", Status: 403, Title: "The caller may not do this", Outcome: NotApplied,
@@ -119,10 +119,10 @@ func accessProblems() []ProblemType {
 		},
 		{
 			Code: "rate-limited", Status: 429, Title: "The caller's quota is spent", Retryable: true, Outcome: NotApplied, RetryAfter: 1,
-			Meaning:   "The token allows so many requests or bytes in a time, and they have been used up.",
+			Meaning:   "You may send so many requests and bytes a second, take so many producer ids an hour, and have so many batches wait for their predecessors at a time. One of these is used up; `detail` says which.",
 			Do:        "Wait for as many seconds as `Retry-After` says, then send the same again. `curl --retry 10` does so by itself. Larger batches need fewer requests.",
 			RetrySafe: safeLater,
-			Example:   about(atAppend, "the quota of requests is spent"),
+			Example:   about(atAppend, "the quota of 100 requests a second is used up"),
 		},
 		{
 			Code: "cross-origin", Status: 403, Title: "A page of another origin may not change anything", Outcome: NotApplied,

@@ -76,7 +76,7 @@ func TestCAFile(t *testing.T) {
 	certtest.Replace(t, empty, nil)
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		w.Write([]byte(`{"version":"v","revision":"r","go":"g","api":"1"}`)) //nolint:errcheck // a test's answer
+		w.Write([]byte(`{"version":"v","revision":"r","go":"g","api":"1"}`))
 	}))
 	srv.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{ca.Server().TLS(t)}}
 	srv.StartTLS()

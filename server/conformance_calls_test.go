@@ -260,6 +260,11 @@ func (r *remote) Producers(ctx context.Context, after int64, limit int) ([]store
 	return convert(list, summaryOf), err
 }
 
+// VisitProducers asks the engine.
+func (r *remote) VisitProducers(ctx context.Context, topic string, visit func(*store.ProducerSummary) error) error {
+	return r.behind.VisitProducers(ctx, topic, visit)
+}
+
 func (r *remote) Producer(ctx context.Context, id int64) ([]store.ProducerState, error) {
 	p, err := r.client.Producer(ctx, id)
 	return convert(p.Partitions, stateOf), wire(err)

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,10 +15,9 @@ import (
 // activeFor is how long after its last batch a producer counts as active.
 const activeFor = time.Minute
 
-// scanned is how many producers are looked at at a time when a list is sorted or
-// filtered: memory is bounded by it and by the page that is asked for, not by how many
-// producers there are.
-const scanned = 1000
+// spare is how many producers are gathered before those that cannot be on the page are
+// dropped: memory is bounded by it, not by how many producers there are.
+const spare = 500
 
 // sortedTokens is the mark of the tokens of a list of producers that is sorted or filtered.
 const sortedTokens = "f"
@@ -163,17 +161,22 @@ func (p *producerQuery) compare(a, b producerPlace) int {
 // find gives the page, and one producer more if there is a next page.
 func (p *producerQuery) find(ctx context.Context, st store.Store, now time.Time) ([]store.ProducerSummary, error) {
 	var best []store.ProducerSummary
+	var worst *producerPlace // of the best so far, once there are enough of them
 	shorten := func() {
 		slices.SortFunc(best, func(a, b store.ProducerSummary) int { return p.compare(p.place(&a), p.place(&b)) })
-		best = best[:min(len(best), p.limit+1)]
+		if len(best) > p.limit {
+			best = best[:p.limit+1]
+			last := p.place(&best[p.limit])
+			worst = &last
+		}
 	}
 	err := p.scan(ctx, st, func(s *store.ProducerSummary) {
 		switch {
-		case p.pid >= 0 && s.ID != p.pid:
 		case p.keep != nil && !p.keep(s, now):
 		case p.after != nil && p.compare(p.place(s), *p.after) <= 0:
+		case worst != nil && p.compare(p.place(s), *worst) > 0:
 		default:
-			if best = append(best, *s); len(best) > scanned+2*p.limit {
+			if best = append(best, *s); len(best) > spare+p.limit {
 				shorten()
 			}
 		}
@@ -182,75 +185,33 @@ func (p *producerQuery) find(ctx context.Context, st store.Store, now time.Time)
 	return best, err
 }
 
-// scan visits the producers that may be wanted, by id, in stretches that are merged from
-// all partitions.
+// scan visits the producers that may be wanted.
 func (p *producerQuery) scan(ctx context.Context, st store.Store, visit func(*store.ProducerSummary)) error {
-	next := func(after int64, limit int) ([]store.ProducerSummary, int64, error) {
-		sums, err := st.Producers(ctx, after, limit)
-		if len(sums) < limit {
-			return sums, math.MaxInt64, err
-		}
-		return sums, sums[len(sums)-1].ID, err
+	if p.pid < 0 {
+		return st.VisitProducers(ctx, p.topic, func(s *store.ProducerSummary) error {
+			visit(s)
+			return nil
+		})
 	}
 	if p.topic != "" {
-		t, err := st.Topic(ctx, p.topic)
-		if err != nil {
+		if _, err := st.Topic(ctx, p.topic); err != nil {
 			return err
 		}
-		next = func(after int64, limit int) ([]store.ProducerSummary, int64, error) {
-			return topicProducers(ctx, st, &t, after, limit)
+	}
+	states, err := st.Producer(ctx, p.pid)
+	if err != nil && store.CodeOf(err) != store.CodeUnknownProducerID {
+		return err
+	}
+	var sum store.ProducerSummary
+	for i := range states {
+		if p.topic == "" || states[i].Partition.Topic == p.topic {
+			sum.Add(&states[i])
 		}
 	}
-	after, limit := int64(-1), scanned
-	if p.pid >= 0 {
-		after, limit = p.pid-1, 1
+	if sum.Partitions > 0 {
+		visit(&sum)
 	}
-	for {
-		sums, upTo, err := next(after, limit)
-		if err != nil {
-			return err
-		}
-		for i := range sums {
-			visit(&sums[i])
-		}
-		if upTo == math.MaxInt64 || p.pid >= 0 {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		after = upTo
-	}
-}
-
-// topicProducers is Producers of a store within one topic. It gives all producers whose
-// ids are above after and up to upTo, which is the largest number when there are no more.
-func topicProducers(ctx context.Context, st store.Store, t *store.Topic, after int64, limit int) (sums []store.ProducerSummary, upTo int64, err error) {
-	byID := map[int64]*store.ProducerSummary{}
-	upTo = math.MaxInt64
-	for n := range t.Partitions {
-		states, err := st.PartitionProducers(ctx, store.Partition{Topic: t.Name, Number: n}, after, limit)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(states) == limit {
-			upTo = min(upTo, states[limit-1].ID)
-		}
-		for i := range states {
-			s := byID[states[i].ID]
-			if s == nil {
-				s = &store.ProducerSummary{}
-				byID[states[i].ID] = s
-			}
-			s.Add(&states[i])
-		}
-	}
-	for _, s := range byID {
-		if s.ID <= upTo {
-			sums = append(sums, *s)
-		}
-	}
-	return sums, upTo, nil
+	return nil
 }
 
 // answer writes the page.

@@ -9,16 +9,8 @@ import (
 	"github.com/oncelog/oncelog/web"
 )
 
-// newRoutes is the whole route table. chi matches the escaped path when there is one,
-// so an encoded slash stays inside its segment, and nothing cleans "..", so both
-// reach the handler as a topic name that does not exist.
+// newRoutes is what every request passes, and behind it the routes.
 func (s *Server) newRoutes() (http.Handler, error) {
-	const (
-		topic     = "/topics/{topic}"
-		partition = "/topics/{topic}/partitions/{partition}"
-		producer  = "/topics/{topic}/partitions/{partition}/producers/{pid}"
-		snapshot  = "/snapshots/{topic}/{partition}/{offset}"
-	)
 	crossOrigin, err := s.crossOrigin()
 	if err != nil {
 		return nil, err
@@ -36,6 +28,20 @@ func (s *Server) newRoutes() (http.Handler, error) {
 	r.MethodNotAllowed(s.plain(s.methodNotAllowed(r)))
 
 	g := guarded{server: s, routes: r, rules: rules()}
+	s.register(&g)
+	return r, g.complete()
+}
+
+// register is the whole route table. chi matches the escaped path when there is one,
+// so an encoded slash stays inside its segment, and nothing cleans "..", so both
+// reach the handler as a topic name that does not exist.
+func (s *Server) register(g *guarded) {
+	const (
+		topic     = "/topics/{topic}"
+		partition = "/topics/{topic}/partitions/{partition}"
+		producer  = "/topics/{topic}/partitions/{partition}/producers/{pid}"
+		snapshot  = "/snapshots/{topic}/{partition}/{offset}"
+	)
 	g.Post("/producers", s.api(s.allocateProducer))
 	g.Get("/producers", s.api(s.listProducers))
 	g.Get("/producers/{pid}", s.api(s.describeProducer))
@@ -79,5 +85,4 @@ func (s *Server) newRoutes() (http.Handler, error) {
 	g.Get("/events", s.plain(s.events))
 	g.Get("/", s.plain(s.statusPage))
 	g.Get(web.FilesPath+"{file}", s.plain(s.pageFile))
-	return r, g.complete()
 }

@@ -26,10 +26,10 @@ func TestService(t *testing.T) {
 	}
 	doc := e.get("/openapi.json").is(200)
 	e.get("/openapi.json", "If-None-Match: "+doc.header.Get("Etag")).is(304)
-	for _, path := range []string{"/openapi.yaml", "/docs", "/events", "/"} {
+	for _, path := range []string{"/openapi-3.0.json", "/openapi.yaml", "/docs", "/"} {
 		e.get(path).is(200)
 	}
-	for _, path := range []string{"/Topics", "/topics/t/", "//topics", "/topics/t/partitions", "/topi%63s", "/."} {
+	for _, path := range []string{"/Topics", "/topics/t/", "//topics", "/topics/t/partitions/", "/topi%63s", "/."} {
 		e.get(path).problem("not-found")
 	}
 }

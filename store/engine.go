@@ -85,6 +85,10 @@ type Producers interface {
 	// Producers returns, in the order of their ids, at most limit producers with live
 	// state anywhere whose ids are above after.
 	Producers(ctx context.Context, after int64, limit int) ([]ProducerSummary, error)
+	// VisitProducers calls visit for each producer with live state in a topic, or in any
+	// one for "", in the order of their ids, until that fails. The summaries are of what
+	// is looked at. What begins or expires meanwhile may be visited or not.
+	VisitProducers(ctx context.Context, topic string, visit func(*ProducerSummary) error) error
 	// Producer returns the state of one producer wherever it is live, by topic name
 	// and partition. It fails with CodeUnknownProducerID only for an id that was
 	// never issued.

@@ -71,11 +71,13 @@ type SequenceError struct {
 	ExpectedSeq int64 // out-of-order, overlap
 	ReceivedSeq int64 // all
 	// LastSeq is the last stored sequence, nil when nothing is known of the producer
-	// (out-of-order, expired).
+	// (out-of-order), or nothing any more (expired).
 	LastSeq *int64
 	// CurrentEpoch is nil when nothing is known of the producer (out-of-order, fenced).
-	CurrentEpoch   *int64
-	LastEpoch      int64     // expired
+	CurrentEpoch *int64
+	// LastEpoch is the producer's last epoch, or, if LastSeq is nil, one that it was not
+	// above (expired).
+	LastEpoch      int64
 	ExpiredAt      time.Time // expired
 	OriginalOffset int64     // reused
 }

@@ -24,8 +24,8 @@ type Incident struct {
 	// ExpectedSeq is the sequence that would have been in order
 	// (CodeOutOfOrderSequence, CodeSequenceOverlap), else −1.
 	ExpectedSeq int64
-	// CurrentEpoch is the producer's epoch in the partition, or its last one if it has
-	// expired, −1 when nothing is known of it.
+	// CurrentEpoch is the producer's epoch in the partition, or, if it has expired, one
+	// that its last one was not above; −1 when nothing is known of it.
 	CurrentEpoch int64
 	// Offset is where the batch is stored, or the batch whose sequences it uses again
 	// (CodeSequenceReused); −1 when that is not known.

@@ -28,5 +28,19 @@ type Stats struct {
 	// out of service because what is stored of them is damaged.
 	OutOfService int64
 
+	// Producers and Tombstones are the live and the expired producers that partitions know,
+	// each counted as often as there are partitions that know it.
+	Producers  int64
+	Tombstones int64
+	// NearMaxProducers counts partitions that have reached 90 % of their topic's
+	// MaxProducers and have not been below 80 % since.
+	NearMaxProducers int64
+	// ExpiredProducers counts live producers that became tombstones because their time had
+	// come, EvictedProducers those that had to make room, CutOffProducers the tombstones
+	// that were dropped because there were too many.
+	ExpiredProducers int64
+	EvictedProducers int64
+	CutOffProducers  int64
+
 	ProducerIDMark int64 // below it lie all producer ids that are issued or reserved
 }

@@ -33,7 +33,8 @@ func DuplicateAck(v sequence.Verdict, a sequence.Attempt) Ack {
 // Refusal is the error for an attempt that the rule refused in state s.
 func Refusal(s *sequence.State, v sequence.Verdict, a sequence.Attempt) *Error {
 	d := &SequenceError{ExpectedSeq: v.Expected, ReceivedSeq: a.BaseSeq}
-	if s.Exists() {
+	known := s.Exists() && s.NextSeq() > 0 // not a tombstone that stands for many
+	if known {
 		last, epoch := s.LastSeq(), s.Epoch()
 		d.LastSeq, d.CurrentEpoch = &last, &epoch
 	}
@@ -57,11 +58,15 @@ func Refusal(s *sequence.State, v sequence.Verdict, a sequence.Attempt) *Error {
 		e.Code = CodeProducerExpired
 		e.Detail = fmt.Sprintf("the producer's state expired after sequence %d of epoch %d; go on with a higher epoch and sequence 0",
 			s.LastSeq(), s.Epoch())
+		if !known {
+			e.Detail = fmt.Sprintf("nothing is known any more of what old producers like this one stored here; go on with an epoch above %d and sequence 0",
+				s.Epoch())
+		}
 	case sequence.OutOfOrder:
 		e.Code = CodeOutOfOrderSequence
 		e.Detail = fmt.Sprintf("base sequence %d is %d ahead of the expected %d; send what is missing first",
 			a.BaseSeq, a.BaseSeq-v.Expected, v.Expected)
-		if s.Exists() && a.Epoch > s.Epoch() {
+		if known && a.Epoch > s.Epoch() {
 			e.Detail = fmt.Sprintf("epoch %d is new here and begins at sequence 0, not %d", a.Epoch, a.BaseSeq)
 		}
 	default:

@@ -58,9 +58,15 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestStatusPagePolicy: nothing from elsewhere, nothing within the page.
-func TestStatusPagePolicy(t *testing.T) {
-	policy := get(handler(t), "/").Header().Get("Content-Security-Policy")
+// TestPolicies: nothing from elsewhere, nothing within the page.
+func TestPolicies(t *testing.T) {
+	for _, path := range []string{"/", "/docs", "/problems", "/problems/internal"} {
+		checkPolicy(t, get(handler(t), path).Header().Get("Content-Security-Policy"))
+	}
+}
+
+func checkPolicy(t *testing.T, policy string) {
+	t.Helper()
 	for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"} {
 		if !strings.Contains(policy, part) {
 			t.Errorf("the policy lacks %s: %s", part, policy)
@@ -78,7 +84,7 @@ func TestFilesOfPages(t *testing.T) {
 	h := handler(t)
 	names := regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`)
 	found := 0
-	for _, page := range []string{"/", "/docs"} {
+	for _, page := range []string{"/", "/docs", "/problems", "/problems/internal"} {
 		for _, m := range names.FindAllStringSubmatch(get(h, page).Body.String(), -1) {
 			found++
 			w := get(h, m[1])

@@ -203,7 +203,7 @@ func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
 	if report.Result != nil {
 		err = errors.Join(err, c.print(std, &report))
 	}
-	if ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
 	}
 	return explain(err)

@@ -146,10 +146,10 @@ func TestBenchComparisons(t *testing.T) {
 
 func TestBenchReads(t *testing.T) {
 	g := newGateway(t)
-	for _, format := range []string{"ndjson", "json", "binary"} {
+	for format, pages := range map[string]int64{"ndjson": 20, "json": 20, "binary": 2} { // batches are not cut
 		r := g.bench("--read", "--format", format, "--once", "--fill", "200KiB", "--record-size", "1KiB", "--partitions", "2", "--connections", "2", "--page-bytes", "10KiB")
 		// 20 batches of 100 KiB hold the 200 KiB: 2 of them.
-		if r.Records != 200 || r.Requests < 20 || r.Bytes <= 200<<10 || r.Load.What != "read" {
+		if r.Records != 200 || r.Requests < pages || r.Bytes <= 200<<10 || r.Load.What != "read" {
 			t.Errorf("%s: %+v", format, r.Result)
 		}
 	}

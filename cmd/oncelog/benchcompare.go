@@ -145,7 +145,9 @@ func (m *measurement) diskBaseline(ctx context.Context) *baseline {
 	c := m.cmd
 	if c.Compare == compareFsync {
 		return &baseline{by: byRequests, measure: func(*bench.Result) (*bench.Result, error) {
-			return bench.Sync(ctx, c.CompareDir, c.Duration)
+			bar := newBenchProgress(m.std, c.Compare)
+			defer bar.end()
+			return bench.Sync(ctx, c.CompareDir, c.Duration, bar.report)
 		}}
 	}
 	return &baseline{by: byBytes, follows: true, measure: func(last *bench.Result) (*bench.Result, error) {
@@ -153,7 +155,9 @@ func (m *measurement) diskBaseline(ctx context.Context) *baseline {
 			return nil, errors.New("--compare bbolt needs the server's metrics, and they do not say how large its commits were")
 		}
 		values := max(1, int(math.Round(last.Server.BatchesPerCommit)))
-		return bench.Commit(ctx, c.CompareDir, c.Duration, values, m.load.BatchBytes())
+		bar := newBenchProgress(m.std, c.Compare)
+		defer bar.end()
+		return bench.Commit(ctx, c.CompareDir, c.Duration, values, m.load.BatchBytes(), bar.report)
 	}}
 }
 

@@ -31,7 +31,8 @@ func newBenchProgress(std *stdio, name string) *benchProgress {
 		s := p.state.Load()
 		return fmt.Sprintf("%.0f requests a second, %s left", s.RequestsPerSecond, max(0, s.Of-s.Done).Round(time.Second))
 	}
-	p.bar = p.bars.AddBar(1, mpb.PrependDecorators(decor.Any(title)), mpb.AppendDecorators(decor.Any(rate, decor.WCSyncSpace)), mpb.BarRemoveOnComplete())
+	// Begun with a total of 0, it is not done and gone when one phase is.
+	p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Any(title)), mpb.AppendDecorators(decor.Any(rate, decor.WCSyncSpace)), mpb.BarRemoveOnComplete())
 	return p
 }
 
@@ -41,8 +42,7 @@ func (p *benchProgress) report(s bench.Progress) {
 		return
 	}
 	p.state.Store(&s)
-	// A bar that is full would be gone, and the next phase has none.
-	p.bar.SetTotal(s.Of.Milliseconds()+2, false)
+	p.bar.SetTotal(max(1, s.Of.Milliseconds()), false)
 	p.bar.SetCurrent(min(s.Done, s.Of).Milliseconds())
 }
 

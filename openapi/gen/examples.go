@@ -40,6 +40,10 @@ func bodyExample(all openapi3.Schemas, s *openapi3.SchemaRef) any {
 	return exampleOf(all, s)
 }
 
+// binaryRead holds the same batch as a read gives it: behind its base offset, 0, and its
+// time of arrival, which was chosen for the same reason.
+const binaryRead = "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x01\x7f\x00\x00\x00\x00" + binaryBatch
+
 func refName(ref string) string {
 	if ref == "" {
 		return ""

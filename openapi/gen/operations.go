@@ -144,8 +144,11 @@ func fixContent(doc *openapi3.T, operation string, content openapi3.Content) err
 		case name == "application/yaml":
 			m.Schema = &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{"object"}}}
 			m.Example = map[string]any{"openapi": "3.1.0"}
+		case name == "application/vnd.oncelog.batch" && operation == "readRecords":
+			m.Schema = binary("Batches in the binary form that openapi/BATCH.md describes, each behind its base offset and arrival time (section Reading).")
+			m.Example = binaryRead
 		case name == "application/vnd.oncelog.batch":
-			m.Schema = binary("A batch in the binary form that openapi/BATCH.md describes. In a read: batches, each behind its base offset and arrival time (section Reading).")
+			m.Schema = binary("A batch in the binary form that openapi/BATCH.md describes.")
 			m.Example = binaryBatch
 		case name == "*/*":
 			m.Schema = binary("The value of one record, verbatim. Its content type is kept with it.")

@@ -301,7 +301,7 @@ func TestAppendTakesFourMediaTypes(t *testing.T) {
 		if d := cmp.Diff(want, members(t, doc.Paths[partition+"/batches"].Post.RequestBody.Content)); d != "" {
 			t.Errorf("%s, append: %s", name, d)
 		}
-		want = []string{"application/json", "application/x-ndjson", "text/event-stream"}
+		want = []string{"application/json", "application/vnd.oncelog.batch", "application/x-ndjson", "text/event-stream"}
 		if d := cmp.Diff(want, members(t, doc.Paths[partition+"/records"].Get.Responses["200"].Content)); d != "" {
 			t.Errorf("%s, read: %s", name, d)
 		}

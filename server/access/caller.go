@@ -57,43 +57,43 @@ func (c *Caller) Covers(topic string) bool {
 	return false
 }
 
-// May fails with CodeForbidden unless the caller has one of the scopes in any, for some
+// May fails with CodeForbidden unless the caller has one of the scopes in need, for some
 // topic.
-func (c *Caller) May(any Scope) error {
-	enough := any
-	if any&adminOnly != 0 {
+func (c *Caller) May(need Scope) error {
+	enough := need
+	if need&adminOnly != 0 {
 		enough = adminOnly // the other scopes that admin has in it are not
 	}
 	if c.scopes&enough == 0 {
-		return forbidden(any, "this takes the scope "+orList(any)+", and the caller has "+c.scopes.String())
+		return forbidden(need, "this takes the scope "+orList(need)+", and the caller has "+c.scopes.String())
 	}
 	return nil
 }
 
 // MayTopic is May for one topic. It does not tell whether there is such a topic.
-func (c *Caller) MayTopic(any Scope, topic string) error {
-	if err := c.May(any); err != nil {
+func (c *Caller) MayTopic(need Scope, topic string) error {
+	if err := c.May(need); err != nil {
 		return err
 	}
 	if !c.Covers(topic) {
-		return forbidden(any, "the caller's topic prefixes do not cover topic "+strconv.QuoteToASCII(topic))
+		return forbidden(need, "the caller's topic prefixes do not cover topic "+strconv.QuoteToASCII(topic))
 	}
 	return nil
 }
 
 // MayAll is May for what concerns all topics.
-func (c *Caller) MayAll(any Scope) error {
-	if err := c.May(any); err != nil {
+func (c *Caller) MayAll(need Scope) error {
+	if err := c.May(need); err != nil {
 		return err
 	}
 	if c.Limited() {
-		return forbidden(any, "this concerns all topics, and the caller is limited to some prefixes")
+		return forbidden(need, "this concerns all topics, and the caller is limited to some prefixes")
 	}
 	return nil
 }
 
 // orList names the scopes, any of which is enough.
-func orList(any Scope) string { return strings.Join(any.Names(), " or ") }
+func orList(need Scope) string { return strings.Join(need.Names(), " or ") }
 
 // newCaller makes the caller of a grant, whose context ends when the grant does.
 func newCaller(g *Grant, scopes Scope, prefixes []string, m *Meter) *Caller {

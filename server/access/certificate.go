@@ -76,7 +76,7 @@ func (c *Control) ungrantedCaller(name string) (*Caller, error) {
 // be called.
 func Until(r *http.Request, caller *Caller) (*http.Request, func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	stop := context.AfterFunc(caller.ctx, func() { cancel(ErrEnded) })
+	stop := context.AfterFunc(caller.ctx, func() { cancel(ErrEnded) }) //nolint:contextcheck // that of the right, on top of the request's
 	done := func() { stop(); cancel(nil) }
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && caller.grant.Hash == nil {
 		var end context.CancelFunc

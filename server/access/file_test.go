@@ -106,8 +106,8 @@ func TestWritersTakeTurns(t *testing.T) {
 // TestLinkedFile: a link to the file stays one.
 func TestLinkedFile(t *testing.T) {
 	dir := t.TempDir()
-	real := access.File{Path: filepath.Join(dir, "real.json")}
-	if _, _, err := real.CreateToken(produce("a"), time.Now()); err != nil {
+	target := access.File{Path: filepath.Join(dir, "real.json")}
+	if _, _, err := target.CreateToken(produce("a"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	link := access.File{Path: filepath.Join(dir, "link.json")}
@@ -117,7 +117,7 @@ func TestLinkedFile(t *testing.T) {
 	if _, _, err := link.CreateToken(produce("b"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []access.File{real, link} {
+	for _, f := range []access.File{target, link} {
 		if g, err := f.Grants(); err != nil || len(g) != 2 {
 			t.Errorf("%s: %d grants, %v", f.Path, len(g), err)
 		}

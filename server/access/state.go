@@ -80,7 +80,7 @@ func (c *Control) warnOfMode() {
 
 // granted makes the caller of a grant, which ends when the grant does.
 func (c *Control) granted(g *Grant, m *Meter) *Caller {
-	scopes, _ := ParseScopes(g.Scopes) //nolint:errcheck // checked when it was read
+	scopes, _ := ParseScopes(g.Scopes) // checked when it was read
 	caller := newCaller(g, scopes, g.TopicPrefixes, m)
 	if !g.ExpiresAt.IsZero() {
 		timer := time.AfterFunc(g.ExpiresAt.Sub(c.now()), func() { caller.end(ErrEnded) })

@@ -147,7 +147,7 @@ func TestCertificateGrants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, _ := io.ReadAll(resp.Body) //nolint:errcheck // what there is is compared
+		text, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q beside a certificate: %s", authorization, text)

@@ -80,9 +80,8 @@ func (s *Store) admit(p *partition, a *store.Append) error {
 			return err
 		}
 	}
-	if f := s.failure.Load(); f != nil {
-		return f
-	}
+	// That no writes are taken any more is no reason yet: a duplicate is answered even
+	// then, for its sender must learn that the batch is stored.
 	return nil
 }
 

@@ -16,7 +16,10 @@ import (
 	"github.com/oncelog/oncelog/store/bolt"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	serveFaults()
+	goleak.VerifyTestMain(m)
+}
 
 // rig is a data directory with an engine that can be restarted. When the test ends the
 // directory must pass Check.

@@ -102,8 +102,7 @@ func (s *Store) capture(p *partition, reason store.SnapshotReason) (*capture, er
 		p: p, offset: offset, marks: p.marks, reason: reason, count: d.size(), live: d.live,
 		cursor: -1, done: make(chan struct{}),
 	}
-	c.buf = append(c.buf, snapshotVersion)
-	c.buf = binary.AppendUvarint(c.buf, uint64(c.count))
+	c.buf = appendSnapshotHead(c.buf, c.count, d.cutoff)
 	c.row = snapshotRow{CreatedAt: s.clock.millis(), Reason: reason, Producers: c.live, Marks: c.marks}
 	d.capture = c
 	p.sinceSnap = 0
@@ -147,7 +146,7 @@ func (c *capture) encode() (more bool, err error) {
 		c.cursor = pid
 		st, changed := c.saved.Delete(pid)
 		if !changed {
-			st = c.p.dedup.state(pid)
+			st = c.p.dedup.stored(pid)
 		}
 		if !st.Exists() {
 			continue // it came later

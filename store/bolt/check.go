@@ -93,7 +93,7 @@ func (c *checker) guarded(part string, examine func()) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if v := recover(); v != nil {
-			c.report.problem("%s: it cannot be read further: %v", part, v)
+			c.report.problem("%s: %v", part, misread(v))
 		}
 	}()
 	examine()
@@ -105,6 +105,9 @@ func (c *checker) run(tx *bbolt.Tx) (err error) {
 }
 
 func (c *checker) contents(tx *bbolt.Tx) error {
+	if k, _ := tx.Cursor().First(); k == nil {
+		return nil // power went before the first start had come far
+	}
 	for _, name := range allBuckets {
 		if tx.Bucket(name) == nil {
 			return fmt.Errorf("bucket %q is missing: %w", name, errForeign)
@@ -177,7 +180,7 @@ type partitionCheck struct {
 	earliest int64
 	sums     map[int64]*segmentRow // by base offset: what the headers add up to
 	next     int64
-	states   states
+	known    *known
 }
 
 func (c *partitionCheck) bad(format string, args ...any) {
@@ -217,8 +220,8 @@ func (c *partitionCheck) log() {
 		c.bad("%v", err)
 		return
 	}
-	c.next, c.states = start.offset, start.states
 	r := replayer{st: start}
+	c.next, c.known = start.offset, &r.st.known
 	err = r.run(c.tx, c.uid, start.offset, math.MaxInt64, math.MaxUint64, func(base int64, h *header) {
 		c.header(base, h) // marks before it have been applied, the batch has not
 	})
@@ -271,7 +274,8 @@ func (c *partitionCheck) producer(base int64, h *header) {
 	if !h.idempotent {
 		return
 	}
-	if v := sequence.Check(c.states.of(h.producer.ID), h.attempt()); v.Kind != sequence.Append {
+	state := c.known.state(h.producer.ID)
+	if v := sequence.Check(&state, h.attempt()); v.Kind != sequence.Append {
 		// A tombstone lets a higher epoch on, so Expired is a fault as well.
 		c.bad("the batch at offset %d, producer %d epoch %d sequence %d, does not follow what that producer sent before (%v)",
 			base, h.producer.ID, h.producer.Epoch, h.producer.BaseSeq, v.Kind)
@@ -340,7 +344,7 @@ func (c *partitionCheck) snapshot(kind byte, l listedSnapshot) {
 		c.bad("snapshot at %d: %v", l.offset, err)
 		return
 	}
-	for _, d := range compareStates(found, rebuilt.states) {
+	for _, d := range compareStates(&found, &rebuilt.known) {
 		c.bad("snapshot at %d: %s", l.offset, d)
 	}
 }

@@ -15,6 +15,7 @@ type group struct {
 	now     int64 // arrival time of what is being judged (ms)
 	judged  int
 	bytes   int64
+	live    int // by how many the group changes the number of live producers
 	batches []stagedBatch
 	states  []stagedState // of the producers that batches and marks change
 	marks   []stagedMark
@@ -46,6 +47,8 @@ type stagedMark struct {
 	offset int64
 	number uint64
 	mark   mark
+	// evicted: the time of the producer had not come.
+	evicted bool
 }
 
 type answer struct {
@@ -63,6 +66,9 @@ type stagedPart struct {
 	bytes   int64
 	batches int64
 	live    int // by how many the group changes the number of live producers
+	// quiet is where the search for the quietest producer has come to, once walking.
+	quiet   *producer
+	walking bool
 }
 
 // run is the committer.
@@ -154,7 +160,12 @@ func (s *Store) flush(g *group) {
 		}
 		a.r.answer(a.ack, a.err)
 	}
+	s.settled = append(s.settled[:0], g.parts...)
 	g.reset()
+	s.requeue(s.settled, err != nil)
+	if err == nil {
+		s.boundProducers(s.settled)
+	}
 }
 
 func (g *group) reset() {
@@ -168,7 +179,7 @@ func (g *group) reset() {
 	clear(g.answers)
 	g.batches, g.states, g.marks = g.batches[:0], g.states[:0], g.marks[:0]
 	g.parts, g.answers = g.parts[:0], g.answers[:0]
-	g.bytes = 0
+	g.bytes, g.live = 0, 0
 }
 
 // putGroup writes the staged batches and marks.
@@ -242,6 +253,11 @@ func (s *Store) publish(g *group) {
 func (s *Store) publishStates(g *group) {
 	for i := range g.marks {
 		m := &g.marks[i]
+		if m.evicted {
+			s.stats.evictions.Add(1)
+		} else {
+			s.stats.expirations.Add(1)
+		}
 		if g.states[m.pr.staged-1].state.Live() { // expired, and begun anew
 			m.pr.counters.reset()
 		}

@@ -32,21 +32,27 @@ func (o *opened) open(t testing.TB) *opened {
 }
 
 func TestConformance(t *testing.T) {
+	open := func(t testing.TB, clock *storetest.Clock, b storetest.Bounds) store.Store {
+		t.Helper()
+		o := opened{dir: t.TempDir(), options: bolt.Options{
+			Now: clock.Now, DiskReserve: -1,
+			RetentionInterval: time.Hour, // the suite says when
+			MaxProducers:      b.MaxProducers, MaxTombstones: b.MaxTombstones,
+		}}
+		t.Cleanup(func() { // after the last engine was closed
+			rep, err := bolt.Check(o.dir, nil)
+			if err != nil || len(rep.Problems) > 0 {
+				t.Errorf("check: %+v, %v", rep, err)
+			}
+		})
+		return o.open(t)
+	}
 	storetest.Run(t, storetest.Factory{
 		Open: func(t testing.TB, clock *storetest.Clock) store.Store {
 			t.Helper()
-			o := opened{dir: t.TempDir(), options: bolt.Options{
-				Now: clock.Now, DiskReserve: -1,
-				RetentionInterval: time.Hour, // the suite says when
-			}}
-			t.Cleanup(func() { // after the last engine was closed
-				rep, err := bolt.Check(o.dir, nil)
-				if err != nil || len(rep.Problems) > 0 {
-					t.Errorf("check: %+v, %v", rep, err)
-				}
-			})
-			return o.open(t)
+			return open(t, clock, storetest.Bounds{})
 		},
+		OpenBounded: open,
 		Reopen: func(t testing.TB, s store.Store, kill bool) store.Store {
 			t.Helper()
 			o := s.(*opened)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"go.etcd.io/bbolt"
 
@@ -38,27 +39,54 @@ var errUnreadable = errors.New("the store file cannot be read")
 func (s *Store) unreadable(v any) error {
 	fault, ok := v.(interface{ Addr() uintptr })
 	if !ok {
-		return fmt.Errorf("%w: %v", errUnreadable, v)
+		return misread(v)
 	}
 	info, err := os.Stat(filepath.Join(s.path, fileName))
 	if at := fault.Addr() - s.db.Info().Data; err == nil && int64(at) >= 0 && int64(at) < info.Size() {
 		return &store.Error{
 			Code:   store.CodeStorageFailed,
 			Detail: "the disk does not give what is stored",
-			Err:    fmt.Errorf("read error at byte %d of %s: %v", at, fileName, v),
+			Err:    fmt.Errorf("read error at byte %d of %s", at, fileName),
 		}
+	}
+	return misread(v)
+}
+
+// misread is the error for a panic while the file was read.
+func misread(v any) error {
+	if _, fault := v.(interface{ Addr() uintptr }); fault { // whose text is about pointers
+		return fmt.Errorf("%w: a page is not to be had, or leads outside the file", errUnreadable)
 	}
 	return fmt.Errorf("%w: %v", errUnreadable, v)
 }
 
+// guard runs fn, which reads the file without the engine, and gives an error where bbolt
+// panics.
+func guard(fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w; oncelog check tells more", misread(v))
+		}
+	}()
+	return fn()
+}
+
+// describe tells an error without its code.
+func describe(err error) string {
+	if e, ok := errors.AsType[*store.Error](err); ok {
+		return e.Detail
+	}
+	return err.Error()
+}
+
 // takeOutOfService stops the service of a partition that could not be recovered.
 func (s *Store) takeOutOfService(p *partition, cause error) {
-	p.dedup, p.marks, p.snapAt = newDedup(), 0, -1
+	p.dedup, p.marks, p.snapAt = newDedup(&s.stats.producers), 0, -1
 	out := &outage{
 		err: &store.Error{
 			Code:   store.CodeRecordsDamaged,
-			Detail: fmt.Sprintf("topic %q partition %d is out of service, for what is stored of it is damaged: %v", p.name.Topic, p.name.Number, cause),
-			Err:    cause,
+			Detail: fmt.Sprintf("topic %q partition %d is out of service, for what is stored of it is damaged: %s", p.name.Topic, p.name.Number, describe(cause)),
 		},
 		deletable: !errors.Is(cause, errUnreadable) && store.CodeOf(cause) == store.CodeInternal,
 	}
@@ -139,7 +167,6 @@ func (s *Store) loseTopic(name string, cause error) {
 	s.damaged[name] = &store.Error{
 		Code:   store.CodeRecordsDamaged,
 		Detail: fmt.Sprintf("topic %q is out of service, for what is stored of it is damaged: %v", name, cause),
-		Err:    cause,
 	}
 	s.stats.outages.Add(1)
 	s.log.Error("a topic is out of service, for what is stored of it is damaged",

@@ -28,8 +28,14 @@ type dedup struct {
 	// both.
 	quietest, latest *producer
 	tombs            *btree.BTreeG[tombstone] // in the order of ids
+	cutoff           cutoff                   // what is left of further ones
 	capture          *capture                 // of these states, if one is being taken
+	totals           *totals
 }
+
+// totals count the producers of all partitions, each as often as there are partitions that
+// know it.
+type totals struct{ live, tombs atomic.Int64 }
 
 // producer is a live producer's state in a partition, with counters since start; or one
 // that is about to be live, known to the committer only. It is kept within 256 bytes, a
@@ -70,17 +76,27 @@ func (c *counters) reset() {
 	}
 }
 
-func newDedup() dedup {
+func newDedup(t *totals) dedup {
 	less := func(a, b *producer) bool { return a.id < b.id }
 	return dedup{
-		byID:  map[int64]*producer{},
-		inOrd: btree.NewBTreeGOptions(less, btree.Options{NoLocks: true}),
-		tombs: btree.NewBTreeGOptions(func(a, b tombstone) bool { return a.id < b.id }, btree.Options{NoLocks: true}),
+		byID:   map[int64]*producer{},
+		inOrd:  btree.NewBTreeGOptions(less, btree.Options{NoLocks: true}),
+		totals: t,
+		tombs:  btree.NewBTreeGOptions(func(a, b tombstone) bool { return a.id < b.id }, btree.Options{NoLocks: true}),
 	}
 }
 
-// state is what is durable of a producer.
+// state is what is durable of a producer, or what its absence means.
 func (d *dedup) state(pid int64) sequence.State {
+	st := d.stored(pid)
+	if !st.Exists() {
+		st = d.cutoff.state(pid)
+	}
+	return st
+}
+
+// stored is what a snapshot holds of a producer.
+func (d *dedup) stored(pid int64) sequence.State {
 	if pr := d.byID[pid]; pr != nil && pr.state.Exists() {
 		return pr.state
 	}
@@ -91,7 +107,9 @@ func (d *dedup) state(pid int64) sequence.State {
 }
 
 // fill takes over the states that recovery found.
-func (d *dedup) fill(found states) {
+func (d *dedup) fill(k known) {
+	found := k.states
+	d.cutoff = k.cutoff
 	type arrival struct {
 		offset int64
 		pr     *producer
@@ -112,6 +130,7 @@ func (d *dedup) fill(found states) {
 		d.link(a.pr)
 	}
 	d.live, d.byID = len(live), found
+	d.totals.live.Add(int64(d.live))
 }
 
 // contents is what a snapshot of the state holds. The committer, or Open and Close, which
@@ -122,7 +141,7 @@ func (d *dedup) contents() contents {
 		for after := int64(-1); ; {
 			ids := d.above(after, step)
 			for _, pid := range ids {
-				if st := d.state(pid); !yield(pid, &st) {
+				if st := d.stored(pid); !yield(pid, &st) {
 					return
 				}
 			}
@@ -132,13 +151,13 @@ func (d *dedup) contents() contents {
 			after = ids[step-1]
 		}
 	}
-	return contents{count: d.size(), live: d.live, all: all}
+	return contents{count: d.size(), live: d.live, cutoff: d.cutoff, all: all}
 }
 
 // publish replaces the state of a producer that byID has.
 func (d *dedup) publish(pr *producer, st *sequence.State) {
 	if d.capture != nil {
-		d.capture.save(pr.id, d.state(pr.id))
+		d.capture.save(pr.id, d.stored(pr.id))
 	}
 	was := pr.state.Live()
 	if was {
@@ -151,20 +170,26 @@ func (d *dedup) publish(pr *producer, st *sequence.State) {
 		if was {
 			d.inOrd.Delete(pr)
 			d.live--
+			d.totals.live.Add(-1)
 		}
 		return
 	}
 	d.link(pr)
 	if !was {
-		d.tombs.Delete(tombstone{id: pr.id})
+		if _, was := d.tombs.Delete(tombstone{id: pr.id}); was {
+			d.totals.tombs.Add(-1)
+		}
 		d.inOrd.Set(pr)
 		d.live++
+		d.totals.live.Add(1)
 	}
 }
 
 func (d *dedup) bury(pid int64, st *sequence.State) {
 	at, _ := st.Expired()
-	d.tombs.Set(tombstone{pid, st.Epoch(), st.NextSeq(), at})
+	if _, was := d.tombs.Set(tombstone{pid, st.Epoch(), st.NextSeq(), at}); !was {
+		d.totals.tombs.Add(1)
+	}
 }
 
 // size is how many producers a snapshot has to hold.

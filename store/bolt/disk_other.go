@@ -2,5 +2,10 @@
 
 package bolt
 
+import "os"
+
 // diskFree is unknown on this system: only MaxBytes bounds the store.
 func diskFree(string) int64 { return -1 }
+
+// unlock does nothing: the lock goes with the process.
+func unlock(*os.File) {}

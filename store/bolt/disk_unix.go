@@ -2,7 +2,10 @@
 
 package bolt
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // diskFree is what is free for this process on the file system of a path, in bytes, −1
 // when that cannot be told.
@@ -13,3 +16,6 @@ func diskFree(path string) int64 {
 	}
 	return int64(st.Bavail) * int64(st.Bsize) //nolint:unconvert // Bsize has another type on darwin
 }
+
+// unlock gives back bbolt's lock on a file.
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

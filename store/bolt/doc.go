@@ -33,6 +33,12 @@
 // retention) runs as a control function on the committer between two groups, each in
 // a transaction of its own.
 //
+// # A million producers
+//
+// Nothing that happens all the time walks over all producers of a partition (dedup.go);
+// a snapshot of many is taken in steps between the groups (capture.go). SPEED.md has
+// figures, and what was tried.
+//
 // # What is in memory
 //
 // Bounds, segment sizes and the producer states of each partition. Records are not:

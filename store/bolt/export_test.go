@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
@@ -187,4 +188,13 @@ func (s *Store) OpenTx() int { return s.db.Stats().OpenTxN }
 // OpenLocked opens a store file as the engine does.
 func OpenLocked(path string) (*bbolt.DB, error) {
 	return openLocked(path, boltOptions(Options{}, false))
+}
+
+// PagesInUse is how many pages a file has in use, by its newest meta page.
+func PagesInUse(f *os.File) (int64, error) {
+	w, ok := newPageWalk(f)
+	if !ok {
+		return 0, errUnreadable
+	}
+	return int64(w.pages), nil
 }

@@ -20,11 +20,16 @@ func (s *Store) judge(g *group, r *request) {
 		return
 	}
 	state, staged := g.lookup(p, r.producer.ID)
-	if at, due := expiry(state, p.topic.config(), g.now); due {
+	failed := s.failed()
+	if at, due := expiry(state, p.topic.config(), g.now); due && !failed {
 		state = s.stageExpiry(g, p, r.producer.ID, state, at)
 		staged = true
 	}
 	v := sequence.Check(state, r.attempt)
+	if failed && v.Kind != sequence.Duplicate && v.Kind != sequence.Forgotten {
+		s.full(r) // what is missing in front of it may be what could not be written
+		return
+	}
 	switch v.Kind {
 	case sequence.Append:
 		if !s.full(r) {
@@ -43,15 +48,16 @@ func (s *Store) judge(g *group, r *request) {
 	}
 }
 
-// full refuses a batch that would have to be written when there is no space. It comes
-// after the rule: a duplicate is answered even then, for its sender must learn that the
-// batch is stored.
+// full refuses a batch that would have to be written when there is no space, or nothing
+// is written any more. It comes after the rule: a duplicate is answered even then, for its
+// sender must learn that the batch is stored.
 func (s *Store) full(r *request) bool {
-	if !s.noSpace.Load() {
+	err := s.writable()
+	if err == nil {
 		return false
 	}
 	r.taken.Store(true)
-	r.answer(store.Ack{}, s.writable())
+	r.answer(store.Ack{}, err)
 	return true
 }
 
@@ -87,11 +93,11 @@ func (s *Store) reply(g *group, r *request, staged bool, ack store.Ack, err erro
 func (g *group) lookup(p *partition, pid int64) (state *sequence.State, staged bool) {
 	pr := p.dedup.byID[pid]
 	switch {
-	case pr == nil:
+	case pr != nil && pr.staged > 0:
+		return &g.states[pr.staged-1].state, true
+	case pr == nil, !pr.state.Exists(): // or it was to become live, and the write failed
 		g.known = p.dedup.state(pid)
 		return &g.known, false
-	case pr.staged > 0:
-		return &g.states[pr.staged-1].state, true
 	}
 	return &pr.state, false
 }
@@ -143,7 +149,14 @@ func (s *Store) stageExpiry(g *group, p *partition, pid int64, state *sequence.S
 	g.marks = append(g.marks, stagedMark{p: p, pr: pr, offset: st.next, number: st.marks, mark: mark{pid: pid, at: at}})
 	st.marks++
 	st.live--
+	g.live--
 	return &g.states[pr.staged-1].state
+}
+
+// stageEviction is stageExpiry of a producer whose time has not come.
+func (s *Store) stageEviction(g *group, p *partition, pr *producer, state *sequence.State) {
+	s.stageExpiry(g, p, pr.id, state, g.now)
+	g.marks[len(g.marks)-1].evicted = true
 }
 
 // rollFirst closes the active segment if that has to happen before r is written. It
@@ -186,6 +199,7 @@ func (s *Store) stage(g *group, r *request, state *sequence.State) bool {
 		if !state.Live() {
 			s.makeRoom(g, p)
 			st.live++
+			g.live++
 		}
 		pr = g.set(p, r.producer.ID, next)
 		ack.NextSeq = r.attempt.LastSeq() + 1

@@ -238,15 +238,23 @@ func (h *header) public(base int64) store.BatchHeader {
 	return out
 }
 
-// mark is an event of a partition that is not a batch: the expiry of a producer.
+// mark is an event of a partition that is not a batch: the expiry of a producer, or, if
+// there is a cutoff, that.
 type mark struct {
-	pid int64
-	at  int64
+	pid    int64
+	at     int64
+	cutoff cutoff
 }
 
-const markExpire = 1
+const (
+	markExpire = 1
+	markCutoff = 2
+)
 
 func (m mark) encode(key []byte) []byte {
+	if m.cutoff.below > 0 {
+		return seal(key, m.cutoff.append([]byte{markCutoff}))
+	}
 	b := binary.AppendUvarint([]byte{markExpire}, uint64(m.pid))
 	return seal(key, binary.AppendUvarint(b, uint64(m.at)))
 }
@@ -255,6 +263,13 @@ func decodeMark(k, v []byte) (mark, error) {
 	v, err := unseal(k, v)
 	if err != nil || len(k) != markKeyLen {
 		return mark{}, errMark
+	}
+	if len(v) > 0 && v[0] == markCutoff {
+		c, rest, ok := decodeCutoff(v[1:])
+		if !ok || len(rest) > 0 {
+			return mark{}, errMark
+		}
+		return mark{at: c.at, cutoff: c}, nil
 	}
 	if len(v) == 0 || v[0] != markExpire {
 		return mark{}, fmt.Errorf("unknown mark %x", v)

@@ -67,7 +67,7 @@ func openFile(dir string, o Options) (*bbolt.DB, error) {
 		return nil, openError(dir, err)
 	}
 	db.AllocSize = allocSize
-	if err := prepare(db, dir, o.Logger); err != nil {
+	if err := guard(func() error { return prepare(db, dir, o.Logger) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	return db, nil
@@ -83,7 +83,9 @@ func openGuarded(path string, b *bbolt.Options) (db *bbolt.DB, file *os.File, er
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if v := recover(); v != nil {
-			err = errors.Join(fmt.Errorf("%w: %v; oncelog check tells more", errUnreadable, v), file.Close())
+			err = fmt.Errorf("%w; oncelog check tells more", misread(v))
+			unlock(file) // what bbolt has mapped keeps the file, and with it the lock
+			err = errors.Join(err, file.Close())
 		}
 	}()
 	db, err = bbolt.Open(path, 0o600, b)

@@ -25,6 +25,13 @@ type Options struct {
 	// are refused as overloaded. 0: 4096 and 256 MiB.
 	QueueLength int
 	QueueBytes  int64
+	// MaxProducers bounds the producers that all partitions know, each counted as often as
+	// there are partitions that know it; beyond it those that have been quiet for longest
+	// are expired. 0: no bound.
+	MaxProducers int64
+	// MaxTombstones bounds what a partition remembers, one by one, of producers that have
+	// expired. Beyond it those with the lowest ids are treated alike. 0: a million.
+	MaxTombstones int
 	// Now gives the time. Nil: the time at Open plus what a monotonic clock says has
 	// passed since, so that no step of the wall clock expires a producer.
 	Now func() time.Time
@@ -79,6 +86,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.QueueBytes == 0 {
 		o.QueueBytes = 256 << 20
+	}
+	if o.MaxTombstones == 0 {
+		o.MaxTombstones = 1_000_000
 	}
 	if o.Now == nil {
 		start := time.Now()

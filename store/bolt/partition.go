@@ -76,7 +76,9 @@ type partition struct {
 	parked atomic.Int64
 	gaps   map[int64]struct{} // producers whose lasting gap has been logged
 
-	crowded bool // that MaxProducers has been reached has been logged; the committer's
+	// Of the committer: near MaxProducers; that it was reached has been logged; in the
+	// queue of quiet partitions.
+	near, crowded, queued bool
 
 	orphans atomic.Bool // there may be chunks that belong to no snapshot
 
@@ -85,10 +87,10 @@ type partition struct {
 	reaped int64 // what lies below this offset has been deleted; guarded by Store.sweeping
 }
 
-func newPartition(t *topic, number int, uid uint64) *partition {
+func newPartition(t *topic, number int, uid uint64, all *totals) *partition {
 	return &partition{
 		uid: uid, topic: t, name: store.Partition{Topic: t.name, Number: number},
-		dedup: newDedup(), snapAt: -1,
+		dedup: newDedup(all), snapAt: -1,
 	}
 }
 

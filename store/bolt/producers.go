@@ -2,8 +2,7 @@ package bolt
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"math"
 
 	"go.etcd.io/bbolt"
 
@@ -31,6 +30,22 @@ func (s *Store) settle(ctx context.Context, p *partition) error {
 		return nil // reads go on: the producer is shown until its expiry can be written
 	default:
 		return err
+	}
+}
+
+// settleAll is settle until nothing is due, with appends between the steps.
+func (s *Store) settleAll(ctx context.Context, p *partition) error {
+	for left := math.MaxInt; ; {
+		if err := s.settle(ctx, p); err != nil {
+			return err
+		}
+		p.mu.RLock()
+		live := p.dedup.live
+		p.mu.RUnlock()
+		if !p.expiryDue(s.clock.millis()) || live >= left || p.dead.Load() {
+			return nil
+		}
+		left = live
 	}
 }
 
@@ -73,13 +88,15 @@ func (s *Store) expire(p *partition, due []stagedMark) error {
 		return err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, m := range due {
 		tomb := m.pr.state.Expire(m.mark.at)
 		p.dedup.publish(m.pr, &tomb)
 		p.marks = m.number + 1
 		p.lastAt = max(p.lastAt, m.mark.at)
 	}
+	p.mu.Unlock()
+	s.stats.expirations.Add(int64(len(due)))
+	s.boundProducers([]*partition{p})
 	return nil
 }
 
@@ -199,38 +216,6 @@ func (s *Store) Producer(ctx context.Context, pid int64) ([]store.ProducerState,
 		if st, ok := p.lookup(pid); ok {
 			out = append(out, st)
 		}
-	}
-	return out, nil
-}
-
-// Producers lists live producers over all partitions; see [store.Producers].
-func (s *Store) Producers(ctx context.Context, after int64, limit int) ([]store.ProducerSummary, error) {
-	parts, err := s.pick(store.SnapshotFilter{})
-	if err != nil {
-		return nil, err
-	}
-	byID := map[int64]*store.ProducerSummary{}
-	for _, p := range parts {
-		if err := s.settle(ctx, p); err != nil {
-			return nil, err
-		}
-		for _, pid := range p.idsAfter(after, limit) {
-			st, ok := p.lookup(pid)
-			if !ok {
-				continue
-			}
-			sum := byID[pid]
-			if sum == nil {
-				sum = &store.ProducerSummary{}
-				byID[pid] = sum
-			}
-			sum.Add(&st)
-		}
-	}
-	ids := slices.Sorted(maps.Keys(byID))
-	out := make([]store.ProducerSummary, 0, min(limit, len(ids)))
-	for _, pid := range ids[:min(limit, len(ids))] {
-		out = append(out, *byID[pid])
 	}
 	return out, nil
 }

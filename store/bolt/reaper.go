@@ -51,7 +51,7 @@ func (s *Store) raiseBase(ctx context.Context, p *partition, floor int64) error 
 	if len(old) > 0 && old[len(old)-1].offset >= floor {
 		return nil
 	}
-	row, b, err := s.newSnapshot(state.states.contents(), state.marks, store.SnapshotRoll)
+	row, b, err := s.newSnapshot(state.contents(), state.marks, store.SnapshotRoll)
 	if err != nil {
 		return err
 	}

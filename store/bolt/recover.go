@@ -34,6 +34,8 @@ func (s *Store) recover() (*recovery, error) {
 		}
 	}
 	s.measure()
+	s.requeue(s.serving(), false)
+	s.watchCrowds(s.serving())
 	for _, p := range rec.replays {
 		// A start that had to replay saves the next one from it.
 		if err := s.snapshotAtStart(p); err != nil {
@@ -101,7 +103,7 @@ func (s *Store) setTopic(t *topic, row topicRow, now int64) {
 		info.partitions = append(info.partitions, old.partitions...)
 	}
 	for n := len(info.partitions); n < len(row.UIDs); n++ {
-		p := newPartition(t, n, row.UIDs[n])
+		p := newPartition(t, n, row.UIDs[n], &s.stats.producers)
 		p.segments = []segment{{segmentRow: segmentRow{CreatedAt: now}}}
 		info.partitions = append(info.partitions, p)
 	}
@@ -156,12 +158,13 @@ func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) erro
 		rec.replays = append(rec.replays, p)
 	}
 	p.marks, p.lastAt = rp.st.marks, max(rp.st.lastAt, p.lastSegmentAt())
+	s.clock.floor(rp.st.cutoff.at)
 	for _, pr := range rp.st.states {
 		// Of a trimmed log the states may know the latest time.
 		at, _ := pr.state.Expired()
 		s.clock.floor(max(at, pr.state.LastTimestamp()))
 	}
-	p.dedup.fill(rp.st.states)
+	p.dedup.fill(rp.st.known)
 	p.orphans.Store(true) // a crash may have left some
 	p.next.Store(active.Next)
 	s.clock.floor(p.lastAt)

@@ -10,10 +10,10 @@ import (
 // loaded is producer state at a point of a partition: after all records below offset
 // and all marks below number marks.
 type loaded struct {
-	offset   int64
-	marks    uint64
-	lastAt   int64
-	states   states
+	offset int64
+	marks  uint64
+	lastAt int64
+	known
 	listedAt int64 // offset of the listed snapshot that it comes from, −1: none
 }
 
@@ -21,6 +21,7 @@ type loaded struct {
 // committed. It judges nothing: what is in the log has happened (KAFKA-6003).
 type replayer struct {
 	st      loaded
+	expired expired
 	headers int64
 	bytes   int64
 	// strict: a gap, be it among the batches or the marks, is an error.
@@ -100,8 +101,13 @@ func (r *replayer) mark(k, v []byte, upto uint64) error {
 	}
 	r.st.marks = number + 1
 	r.st.lastAt = max(r.st.lastAt, m.at)
+	if m.cutoff.below > 0 {
+		r.expired.cut(&r.st.known, m.cutoff)
+		return nil
+	}
 	if pr := r.st.states[m.pid]; pr != nil {
 		pr.state = pr.state.Expire(m.at)
+		r.expired.add(m.pid)
 	}
 	return nil
 }

@@ -264,7 +264,7 @@ func (s *Store) sweep(ctx context.Context) error {
 }
 
 func (s *Store) sweepPartition(ctx context.Context, p *partition) error {
-	if err := s.settle(ctx, p); err != nil {
+	if err := s.settleAll(ctx, p); err != nil {
 		return fmt.Errorf("expire producers: %w", err)
 	}
 	if p.retentionDue(s.clock.millis()) {

@@ -17,22 +17,35 @@ import (
 	"github.com/oncelog/oncelog/store/sequence"
 )
 
-// snapshotVersion is the first byte of a snapshot. After it come the number of
-// producers as a varint and for each, in the order of their ids, the id as a varint and
-// the encoded state.
-const snapshotVersion = 1
+// The first byte of a snapshot is a version. After it come the number of producers as a
+// varint and for each, in the order of their ids, the id as a varint and the encoded
+// state; in one of snapshotCutoff a cutoff comes before them.
+const (
+	snapshotVersion = 1
+	snapshotCutoff  = 2
+)
 
 var errSnapshot = errors.New("damaged snapshot")
 
 // contents is what a snapshot of some producer states holds.
 type contents struct {
 	count, live int
+	cutoff      cutoff
 	all         iter.Seq2[int64, *sequence.State] // in the order of ids
 }
 
+// appendSnapshotHead appends what comes before the producers of a snapshot.
+func appendSnapshotHead(b []byte, count int, c cutoff) []byte {
+	if c.below > 0 {
+		b = c.append(append(b, snapshotCutoff))
+	} else {
+		b = append(b, snapshotVersion)
+	}
+	return binary.AppendUvarint(b, uint64(count))
+}
+
 func encodeSnapshot(c contents) ([]byte, error) {
-	b := append(make([]byte, 0, 16+64*c.count), snapshotVersion)
-	b = binary.AppendUvarint(b, uint64(c.count))
+	b := appendSnapshotHead(make([]byte, 0, 48+64*c.count), c.count, c.cutoff)
 	for pid, st := range c.all {
 		b = binary.AppendUvarint(b, uint64(pid))
 		var err error
@@ -43,32 +56,46 @@ func encodeSnapshot(c contents) ([]byte, error) {
 	return b, nil
 }
 
-func decodeSnapshot(b []byte) (states, error) {
-	if len(b) == 0 || b[0] != snapshotVersion {
-		return nil, errSnapshot
+func decodeSnapshot(b []byte) (known, error) {
+	cut, b, ok := decodeSnapshotHead(b)
+	if !ok {
+		return known{}, errSnapshot
 	}
-	count, n := binary.Uvarint(b[1:])
+	count, n := binary.Uvarint(b)
 	if n <= 0 || count > uint64(len(b)) {
-		return nil, errSnapshot
+		return known{}, errSnapshot
 	}
-	b = b[1+n:]
+	b = b[n:]
 	out := make(states, count)
 	for range count {
 		pid, n := binary.Uvarint(b)
 		if n <= 0 || pid > sequence.Max {
-			return nil, errSnapshot
+			return known{}, errSnapshot
 		}
 		pr := &producer{id: int64(pid)}
 		var err error
 		if pr.state, b, err = sequence.DecodeState(b[n:]); err != nil {
-			return nil, fmt.Errorf("%w: producer %d: %w", errSnapshot, pid, err)
+			return known{}, fmt.Errorf("%w: producer %d: %w", errSnapshot, pid, err)
 		}
 		out[pr.id] = pr
 	}
 	if len(b) != 0 || uint64(len(out)) != count {
-		return nil, errSnapshot
+		return known{}, errSnapshot
 	}
-	return out, nil
+	return known{states: out, cutoff: cut}, nil
+}
+
+// decodeSnapshotHead reads version and cutoff and returns the rest.
+func decodeSnapshotHead(b []byte) (c cutoff, rest []byte, ok bool) {
+	switch {
+	case len(b) == 0:
+		return c, nil, false
+	case b[0] == snapshotVersion:
+		return c, b[1:], true
+	case b[0] == snapshotCutoff:
+		return decodeCutoff(b[1:])
+	}
+	return c, nil, false
 }
 
 // states are producer states by id, tombstones among them, as they are read and replayed.
@@ -84,8 +111,9 @@ func (m states) of(pid int64) *sequence.State {
 	return &pr.state
 }
 
-func (m states) contents() contents {
-	c := contents{count: len(m)}
+func (k *known) contents() contents {
+	m := k.states
+	c := contents{count: len(m), cutoff: k.cutoff}
 	for _, pr := range m {
 		if pr.state.Live() {
 			c.live++
@@ -158,19 +186,19 @@ func deleteChunks(tx *bbolt.Tx, key []byte) (more bool, err error) {
 }
 
 // readSnapshot reads a snapshot's states and checks it.
-func readSnapshot(tx *bbolt.Tx, uid uint64, kind byte, offset int64, row snapshotRow) (states, error) {
+func readSnapshot(tx *bbolt.Tx, uid uint64, kind byte, offset int64, row snapshotRow) (known, error) {
 	// The length is believed as far as there can be chunks for it.
 	b := make([]byte, 0, max(0, min(row.Bytes, int64(row.Chunks)*snapshotChunk)))
 	chunks := tx.Bucket(bucketChunks)
 	for i := range row.Chunks {
 		piece := chunks.Get(chunkKey(uid, kind, offset, i))
 		if piece == nil {
-			return nil, errSnapshot
+			return known{}, errSnapshot
 		}
 		b = append(b, piece...)
 	}
 	if int64(len(b)) != row.Bytes || crc32.Checksum(b, castagnoli) != row.CRC {
-		return nil, errSnapshot
+		return known{}, errSnapshot
 	}
 	return decodeSnapshot(b)
 }
@@ -209,12 +237,12 @@ func (s *Store) loadNewest(tx *bbolt.Tx, p *partition, upto int64) (loaded, int)
 			if l.offset > upto || l.offset < floor {
 				continue
 			}
-			found, err := states(nil), l.err
+			found, err := known{}, l.err
 			if err == nil {
 				found, err = readSnapshot(tx, p.uid, kind, l.offset, l.snapshotRow)
 			}
 			if err == nil {
-				out := loaded{offset: l.offset, marks: l.Marks, states: found, listedAt: -1}
+				out := loaded{offset: l.offset, marks: l.Marks, known: found, listedAt: -1}
 				if kind == kindListed {
 					out.listedAt = l.offset
 				}
@@ -229,7 +257,7 @@ func (s *Store) loadNewest(tx *bbolt.Tx, p *partition, upto int64) (loaded, int)
 		s.log.Error("no snapshot is intact and the log no longer begins at 0: producers that were quiet since are forgotten",
 			p.logTopic(), p.logNumber(), slog.Int64("offset", floor))
 	}
-	return loaded{offset: floor, states: states{}, listedAt: -1}, damaged
+	return loaded{offset: floor, known: known{states: states{}}, listedAt: -1}, damaged
 }
 
 // takeSnapshot writes a snapshot of a partition as it is, in one transaction. It must

@@ -123,18 +123,18 @@ func unknownSnapshot(p store.Partition, offset int64) error {
 }
 
 // findSnapshot reads a listed snapshot. A damaged one is as good as none.
-func findSnapshot(tx *bbolt.Tx, p *partition, offset int64) (snapshotRow, states, error) {
+func findSnapshot(tx *bbolt.Tx, p *partition, offset int64) (snapshotRow, known, error) {
 	for _, l := range listSnapshots(tx, p.uid, kindListed) {
 		if l.offset != offset {
 			continue
 		}
 		if l.err != nil {
-			return snapshotRow{}, nil, l.err
+			return snapshotRow{}, known{}, l.err
 		}
 		found, err := readSnapshot(tx, p.uid, kindListed, offset, l.snapshotRow)
 		return l.snapshotRow, found, err
 	}
-	return snapshotRow{}, nil, unknownSnapshot(p.name, offset)
+	return snapshotRow{}, known{}, unknownSnapshot(p.name, offset)
 }
 
 // Snapshot shows one snapshot; see [store.Snapshots].
@@ -144,7 +144,7 @@ func (s *Store) Snapshot(_ context.Context, p store.Partition, offset int64) (st
 		return store.Snapshot{}, nil, err
 	}
 	var row snapshotRow
-	var found states
+	var found known
 	err = s.view(func(tx *bbolt.Tx) error {
 		row, found, err = findSnapshot(tx, pt, offset)
 		return err
@@ -153,8 +153,8 @@ func (s *Store) Snapshot(_ context.Context, p store.Partition, offset int64) (st
 		return store.Snapshot{}, nil, snapshotError(p, offset, err)
 	}
 	var out []store.ProducerState
-	for _, pid := range slices.Sorted(maps.Keys(found)) {
-		if st := &found[pid].state; st.Live() {
+	for _, pid := range slices.Sorted(maps.Keys(found.states)) {
+		if st := &found.states[pid].state; st.Live() {
 			out = append(out, pt.producerState(pid, st, store.Counters{}))
 		}
 	}
@@ -212,7 +212,7 @@ func (s *Store) VerifySnapshot(_ context.Context, p store.Partition, offset int6
 		if err != nil {
 			return err
 		}
-		diff.Differences = compareStates(found, rebuilt.states)
+		diff.Differences = compareStates(&found, &rebuilt.known)
 		return nil
 	})
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *Store) VerifySnapshot(_ context.Context, p store.Partition, offset int6
 // rebuild computes the state below an offset from the log alone: from the base, which
 // is what the log began with when it was last cut, or from nothing.
 func rebuild(tx *bbolt.Tx, uid uint64, offset int64, marks uint64) (loaded, error) {
-	r := replayer{st: loaded{states: states{}}, strict: true}
+	r := replayer{st: loaded{known: known{states: states{}}}, strict: true}
 	for _, l := range listSnapshots(tx, uid, kindBase) {
 		if l.err != nil || l.offset > offset {
 			continue
@@ -233,7 +233,7 @@ func rebuild(tx *bbolt.Tx, uid uint64, offset int64, marks uint64) (loaded, erro
 		if err != nil {
 			return loaded{}, fmt.Errorf("state at the start of the log: %w", err)
 		}
-		r.st.offset, r.st.marks, r.st.states = l.offset, l.Marks, found
+		r.st.offset, r.st.marks, r.st.known = l.offset, l.Marks, found
 	}
 	err := r.run(tx, uid, r.st.offset, offset, marks, nil)
 	if err == nil && r.st.offset != offset {
@@ -243,8 +243,13 @@ func rebuild(tx *bbolt.Tx, uid uint64, offset int64, marks uint64) (loaded, erro
 }
 
 // compareStates says how a snapshot differs from the state that the log gives.
-func compareStates(snapshot, log states) []string {
+func compareStates(inSnapshot, inLog *known) []string {
 	diffs := []string{}
+	if a, b := inSnapshot.cutoff, inLog.cutoff; a != b {
+		diffs = append(diffs, fmt.Sprintf("producers below %d are cut off up to epoch %d in the snapshot, below %d up to epoch %d in the log",
+			a.below, a.epoch, b.below, b.epoch))
+	}
+	snapshot, log := inSnapshot.states, inLog.states
 	for _, pid := range slices.Sorted(maps.Keys(snapshot)) {
 		switch was, ok := log[pid]; {
 		case !ok:

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -49,12 +48,17 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 
+	// near the limit of producers; that it was reached has been logged. The committer's.
+	near, crowded bool
+
 	failure atomic.Pointer[store.Error] // why no more writes are taken
 	noSpace atomic.Bool                 // below the reserve or above MaxBytes
 
 	group    *group
 	holds    holds
 	captures captures
+	quiet    quietQueue
+	settled  []*partition // of the group before
 	freelist freelist
 	stats    stats
 
@@ -69,6 +73,9 @@ type stats struct {
 	commitTimes                             [len(store.Durations{})]atomic.Int64
 	parked, storeBytes, freeBytes, diskFree atomic.Int64
 	outages                                 atomic.Int64
+	expirations, evictions, cutOff          atomic.Int64 // producers
+	near                                    atomic.Int64 // partitions near MaxProducers
+	producers                               totals
 }
 
 // Stats returns counters and sizes.
@@ -81,7 +88,10 @@ func (s *Store) Stats() store.Stats {
 		Fenced: c.fenced.Load(), Expired: c.expired.Load(), Reused: c.reused.Load(), Overlaps: c.overlaps.Load(),
 		Commits: c.commits.Load(), CommitNanos: c.commitNanos.Load(), Parked: c.parked.Load(),
 		StoreBytes: c.storeBytes.Load(), FreeBytes: c.freeBytes.Load(), DiskFree: c.diskFree.Load(),
-		ProducerIDMark: s.pids.mark.Load(), OutOfService: c.outages.Load(),
+		ProducerIDMark: s.pids.mark.Load(),
+		Producers:      c.producers.live.Load(), Tombstones: c.producers.tombs.Load(), NearMaxProducers: c.near.Load(),
+		ExpiredProducers: c.expirations.Load(), EvictedProducers: c.evictions.Load(), CutOffProducers: c.cutOff.Load(),
+		OutOfService: c.outages.Load(),
 	}
 	for i := range c.commitTimes {
 		out.CommitTimes[i] = c.commitTimes[i].Load()
@@ -174,9 +184,9 @@ func (s *Store) commit(fn func(tx *bbolt.Tx) error, listFree bool) (err error) {
 	var size int64
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the file is mapped
 	defer func() {
-		// bbolt panics on a damaged page. Nothing is known of the file then.
+		// A page that makes no sense, or cannot be read. Nothing is known of the file then.
 		if v := recover(); v != nil {
-			err = s.txError(fmt.Errorf("panic in a write transaction: %v", v))
+			err = s.txError(misread(v))
 		}
 	}()
 	s.plan(listFree)

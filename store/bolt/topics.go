@@ -151,6 +151,7 @@ func (s *Store) updateTopic(name string, change func(store.Topic) (store.Topic, 
 	s.topicsMu.Lock()
 	s.setTopic(t, row, now)
 	s.topicsMu.Unlock()
+	s.watchCrowds(t.info.Load().partitions)
 	return t.public(), nil
 }
 
@@ -200,11 +201,14 @@ func (s *Store) deleteTopic(t *topic) error {
 		p.dead.Store(true)
 		p.waitMu.Unlock()
 		p.wake()
+		s.stats.producers.live.Add(-int64(p.dedup.live))
+		s.stats.producers.tombs.Add(-int64(p.dedup.tombs.Len()))
 		for pid := range p.held {
 			for _, r := range slices.Clone(p.held[pid]) {
 				s.endHold(r, true)
 			}
 		}
 	}
+	s.watchCrowds(partitions)
 	return nil
 }

@@ -34,8 +34,8 @@ func (s *Store) Append(ctx context.Context, a store.Append) (store.Ack, error) {
 	if s.owners[a.Producer.ID] != a.Principal {
 		return store.Ack{}, store.NotOwner(a.Producer.ID)
 	}
-	p.expireIdle(s.clock, t.Config)
-	state, attempt := p.producers[a.Producer.ID], a.Attempt()
+	s.expireIdle(p, t.Config)
+	state, attempt := p.state(a.Producer.ID), a.Attempt()
 	verdict := sequence.Check(&state, attempt)
 	lasting := s.count(p.counters[a.Producer.ID], verdict, attempt)
 	if verdict.Kind != sequence.Append {
@@ -46,9 +46,13 @@ func (s *Store) Append(ctx context.Context, a store.Append) (store.Ack, error) {
 	switch verdict.Kind {
 	case sequence.Append:
 		if !state.Live() {
-			p.makeRoom(s.clock, t.Config)
+			s.makeRoom(p, t.Config)
 		}
-		return s.write(t, p, a), nil
+		ack := s.write(t, p, a)
+		for _, q := range s.all() {
+			s.boundTombstones(q) // room may have been made in any of them
+		}
+		return ack, nil
 	case sequence.Duplicate, sequence.Forgotten:
 		return store.DuplicateAck(verdict, attempt), nil
 	default:

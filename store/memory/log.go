@@ -13,10 +13,12 @@ import (
 // producers' states after the last of them.
 type partition struct {
 	name      store.Partition
+	number    int64 // of the partition among all that were ever made
 	earliest  int64 // the first record that is kept; it may lie within a batch
 	next      int64 // the high watermark
 	segments  []*segment
 	producers map[int64]sequence.State // tombstones included
+	dropped   dropped                  // of which there were too many
 	counters  map[int64]*store.Counters
 	snapshots []*snapshot // by offset
 	expiries  int64       // producers that expired since the newest snapshot
@@ -45,9 +47,10 @@ type entry struct {
 	batch batch.Batch
 }
 
-func newPartition(name store.Partition, at int64) *partition {
+func newPartition(name store.Partition, number, at int64) *partition {
 	return &partition{
 		name:      name,
+		number:    number,
 		segments:  []*segment{{createdAt: at}},
 		producers: map[int64]sequence.State{},
 		counters:  map[int64]*store.Counters{},

@@ -14,6 +14,9 @@ func TestConformance(t *testing.T) {
 		Open: func(_ testing.TB, clock *storetest.Clock) store.Store {
 			return memory.Open(memory.Options{Now: clock.Now})
 		},
+		OpenBounded: func(_ testing.TB, clock *storetest.Clock, b storetest.Bounds) store.Store {
+			return memory.Open(memory.Options{Now: clock.Now, MaxProducers: b.MaxProducers, MaxTombstones: b.MaxTombstones})
+		},
 		Reopen: func(_ testing.TB, s store.Store, kill bool) store.Store {
 			return s.(*memory.Store).Restart(kill)
 		},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/sequence"
@@ -16,12 +17,14 @@ func expiresAt(state sequence.State, c store.Config) int64 {
 }
 
 // expireIdle replaces the states whose time has come by tombstones.
-func (p *partition) expireIdle(at int64, c store.Config) {
+func (s *Store) expireIdle(p *partition, c store.Config) {
 	for id, state := range p.producers {
-		if due := expiresAt(state, c); state.Live() && due <= at {
+		if due := expiresAt(state, c); state.Live() && due <= s.clock {
 			p.expire(id, due)
+			s.stats.ExpiredProducers++
 		}
 	}
+	s.boundTombstones(p)
 }
 
 func (p *partition) expire(id, at int64) {
@@ -29,19 +32,6 @@ func (p *partition) expire(id, at int64) {
 	p.producers[id] = state.Expire(at)
 	delete(p.counters, id)
 	p.expiries++
-}
-
-// makeRoom evicts the producers that have been quiet for longest until one more fits.
-func (p *partition) makeRoom(at int64, c store.Config) {
-	for int64(p.live()) >= c.MaxProducers {
-		quietest, lowest := int64(-1), int64(-1)
-		for id, state := range p.producers {
-			if state.Live() && (lowest < 0 || state.LastOffset() < lowest) {
-				quietest, lowest = id, state.LastOffset()
-			}
-		}
-		p.expire(quietest, at)
-	}
 }
 
 // live counts the producers that are no tombstones.
@@ -72,7 +62,7 @@ func (p *partition) states(of map[int64]sequence.State, c store.Config) []store.
 
 // liveStates lists the producers of a partition as of now.
 func (s *Store) liveStates(t *topic, p *partition) []store.ProducerState {
-	p.expireIdle(s.clock, t.Config)
+	s.expireIdle(p, t.Config)
 	return p.states(p.producers, t.Config)
 }
 
@@ -82,8 +72,40 @@ func (s *Store) Producers(ctx context.Context, after int64, limit int) ([]store.
 		return nil, err
 	}
 	defer s.leave()
+	all := s.summaries("")
+	from := sort.Search(len(all), func(i int) bool { return all[i].ID > after })
+	return all[from:min(from+limit, len(all))], nil
+}
+
+// VisitProducers shows all producers, or those of a topic.
+func (s *Store) VisitProducers(ctx context.Context, topic string, visit func(*store.ProducerSummary) error) error {
+	all, err := s.summariesOf(ctx, topic)
+	for i := range all { // without the lock, for visit may call back
+		if err := visit(&all[i]); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Store) summariesOf(ctx context.Context, topic string) ([]store.ProducerSummary, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if topic != "" && s.topics[topic] == nil {
+		return nil, unknownTopic(topic)
+	}
+	return s.summaries(topic), nil
+}
+
+// summaries sums up the producers of a topic, "" for all, by id.
+func (s *Store) summaries(topic string) []store.ProducerSummary {
 	sums := map[int64]*store.ProducerSummary{}
 	for _, t := range s.byName() {
+		if topic != "" && t.Name != topic {
+			continue
+		}
 		for _, p := range t.partitions {
 			for _, state := range s.liveStates(t, p) {
 				if sums[state.ID] == nil {
@@ -95,11 +117,9 @@ func (s *Store) Producers(ctx context.Context, after int64, limit int) ([]store.
 	}
 	var out []store.ProducerSummary
 	for _, id := range slices.Sorted(maps.Keys(sums)) {
-		if id > after && len(out) < limit {
-			out = append(out, *sums[id])
-		}
+		out = append(out, *sums[id])
 	}
-	return out, nil
+	return out
 }
 
 // Producer lists what each partition knows of one producer.
@@ -208,5 +228,7 @@ func (s *Store) ExpireProducer(ctx context.Context, name store.Partition, id int
 		return err
 	}
 	p.expire(id, s.clock)
+	s.stats.ExpiredProducers++
+	s.boundTombstones(p)
 	return nil
 }

@@ -20,7 +20,7 @@ func (s *Store) Partition(ctx context.Context, name store.Partition) (store.Part
 }
 
 func (s *Store) info(t *topic, p *partition) store.PartitionInfo {
-	p.expireIdle(s.clock, t.Config)
+	s.expireIdle(p, t.Config)
 	info := store.PartitionInfo{Partition: p.name, Bounds: p.bounds(t), Producers: p.live()}
 	for i, seg := range p.segments {
 		info.Bytes += seg.bytes

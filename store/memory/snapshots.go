@@ -15,12 +15,13 @@ import (
 // snapshot is a copy of all states of a partition at an offset.
 type snapshot struct {
 	store.Snapshot
-	states map[int64]sequence.State
+	states  map[int64]sequence.State
+	dropped dropped
 }
 
 // snapshot copies the states of p as they are now.
 func (s *Store) snapshot(t *topic, p *partition, reason store.SnapshotReason) store.Snapshot {
-	p.expireIdle(s.clock, t.Config)
+	s.expireIdle(p, t.Config)
 	bytes := encode(p.producers)
 	taken := &snapshot{
 		Snapshot: store.Snapshot{
@@ -32,7 +33,8 @@ func (s *Store) snapshot(t *topic, p *partition, reason store.SnapshotReason) st
 			Bytes:     int64(len(bytes)),
 			CRC:       crc32.Checksum(bytes, crc32.MakeTable(crc32.Castagnoli)),
 		},
-		states: maps.Clone(p.producers),
+		states:  maps.Clone(p.producers),
+		dropped: p.dropped,
 	}
 	if last := p.newestSnapshot(); last != nil && last.Offset == p.next {
 		p.snapshots = p.snapshots[:len(p.snapshots)-1]
@@ -189,7 +191,7 @@ func (s *Store) VerifySnapshot(ctx context.Context, name store.Partition, offset
 	if err != nil {
 		return store.SnapshotDiff{}, err
 	}
-	return store.SnapshotDiff{Differences: differences(sn.states, p.rebuild(offset))}, nil
+	return store.SnapshotDiff{Differences: differences(sn, p.rebuild(offset))}, nil
 }
 
 // rebuild computes the states at an offset from the batches below it.
@@ -206,8 +208,10 @@ func (p *partition) rebuild(offset int64) map[int64]sequence.State {
 }
 
 // differences compares a snapshot's states with rebuilt ones. An expiry leaves no
-// batch behind: a tombstone matches the state that it was made of.
-func differences(taken, rebuilt map[int64]sequence.State) []string {
+// batch behind: a tombstone matches the state that it was made of, and one that was
+// dropped any state of an epoch that it stands for.
+func differences(sn *snapshot, rebuilt map[int64]sequence.State) []string {
+	taken := sn.states
 	all := maps.Clone(taken)
 	maps.Copy(all, rebuilt)
 	var out []string
@@ -215,6 +219,9 @@ func differences(taken, rebuilt map[int64]sequence.State) []string {
 		a, b := taken[id], rebuilt[id]
 		if at, expired := a.Expired(); expired {
 			b = b.Expire(at)
+		}
+		if !a.Exists() && id < sn.dropped.below && b.Epoch() <= sn.dropped.epoch {
+			continue
 		}
 		if a != b {
 			out = append(out, fmt.Sprintf("producer %d: epoch %d, next sequence %d in the snapshot, epoch %d, next sequence %d by the log",

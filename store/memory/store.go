@@ -15,6 +15,10 @@ var _ store.Store = (*Store)(nil)
 type Options struct {
 	// Now is the clock; nil means time.Now. It may jump: arrival times never go back.
 	Now func() time.Time
+	// MaxProducers bounds the producers that all partitions know, MaxTombstones what one
+	// remembers of expired ones. 0: no bound.
+	MaxProducers  int64
+	MaxTombstones int
 }
 
 // Store is an engine that keeps everything in memory.
@@ -29,9 +33,11 @@ type Store struct {
 	clock    int64 // the newest time that was given out, in milliseconds since 1970
 	topics   map[string]*topic
 	topicIDs int64 // topics ever created
-	nextPID  int64
-	owners   map[int64]string // of producer ids that have one
-	stats    store.Stats
+	// partitions is how many were ever made.
+	partitions int64
+	nextPID    int64
+	owners     map[int64]string // of producer ids that have one
+	stats      store.Stats
 }
 
 // Open gives an empty store.
@@ -54,7 +60,8 @@ func (s *Store) Restart(kill bool) *Store {
 	s.closed = true
 	s.wake()
 	next := Open(s.options)
-	next.clock, next.topics, next.topicIDs, next.nextPID, next.owners = s.clock, s.topics, s.topicIDs, s.nextPID, s.owners
+	next.clock, next.topics, next.topicIDs, next.partitions = s.clock, s.topics, s.topicIDs, s.partitions
+	next.nextPID, next.owners = s.nextPID, s.owners
 	if block := int64(store.ProducerBlockSize); kill {
 		next.nextPID = (s.nextPID + block - 1) / block * block
 	}
@@ -160,6 +167,10 @@ func (s *Store) Stats() store.Stats {
 	defer s.mu.Unlock()
 	stats := s.stats
 	stats.DiskFree = -1
+	stats.Producers = s.live()
+	for _, p := range s.all() {
+		stats.Tombstones += int64(len(p.producers) - p.live())
+	}
 	return stats
 }
 

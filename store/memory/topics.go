@@ -33,7 +33,8 @@ func unknownTopic(name string) error {
 // grow adds partitions to t until it has n.
 func (s *Store) grow(t *topic, n int) {
 	for i := len(t.partitions); i < n; i++ {
-		t.partitions = append(t.partitions, newPartition(store.Partition{Topic: t.Name, Number: i}, s.clock))
+		s.partitions++
+		t.partitions = append(t.partitions, newPartition(store.Partition{Topic: t.Name, Number: i}, s.partitions, s.clock))
 	}
 	t.Partitions = n
 }
@@ -128,7 +129,7 @@ func (s *Store) UpdateTopic(ctx context.Context, name string, change func(store.
 		return t.Topic, nil
 	}
 	for _, p := range t.partitions {
-		p.expireIdle(s.clock, t.Config) // by the old config: what has expired stays so
+		s.expireIdle(p, t.Config) // by the old config: what has expired stays so
 	}
 	s.grow(t, want.Partitions)
 	t.Config = want.Config
@@ -148,4 +149,13 @@ func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 	delete(s.topics, name)
 	s.wake()
 	return nil
+}
+
+// all lists all partitions.
+func (s *Store) all() []*partition {
+	var all []*partition
+	for _, t := range s.byName() {
+		all = append(all, t.partitions...)
+	}
+	return all
 }

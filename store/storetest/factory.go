@@ -14,6 +14,8 @@ type Factory struct {
 	// sees to it that the engine is closed when t ends; the suite may have closed it
 	// by then.
 	Open func(t testing.TB, clock *Clock) store.Store
+	// OpenBounded is Open for an engine with bounds. Nil: it has none that can be set.
+	OpenBounded func(t testing.TB, clock *Clock, b Bounds) store.Store
 	// Reopen ends an engine, with kill as loss of power would, and gives the one that
 	// finds its data. Nil: the engine cannot be restarted.
 	Reopen func(t testing.TB, s store.Store, kill bool) store.Store
@@ -78,6 +80,7 @@ func Run(t *testing.T, f Factory) {
 		{"Producers", testProducers},
 		{"Owners", testOwners},
 		{"Expiry", testExpiry},
+		{"Bounds", testBounds},
 		{"Incidents", testIncidents},
 		{"Reads", testReads},
 		{"Wait", testWait},

@@ -18,11 +18,16 @@ func testMachine(t *testing.T, f Factory) {
 	if f.Traits.Slow {
 		t.Skip("the engine is slow")
 	}
+	var b Bounds
 	e := newEnv(t, f) // for all runs: a run has a topic of its own
+	if f.OpenBounded != nil {
+		b = Bounds{MaxTombstones: machineProducers - 1} // so that a bound is reached now and then
+		e = newBoundedEnv(t, f, b)
+	}
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++
-		m := newMachine(rt, e, fmt.Sprintf("machine-%d", runs))
+		m := newMachine(rt, e, fmt.Sprintf("machine-%d", runs), b)
 		defer m.end()
 		actions := map[string]func(*rapid.T){
 			"":         m.invariants,
@@ -76,8 +81,9 @@ type sent struct {
 	payload   string
 }
 
-func newMachine(rt *rapid.T, e *env, topic string) *machine {
-	m := &machine{rt: rt, ctx: e.ctx, e: e, model: memory.Open(memory.Options{Now: e.clock.Now}), topic: topic}
+func newMachine(rt *rapid.T, e *env, topic string, b Bounds) *machine {
+	model := memory.Open(memory.Options{Now: e.clock.Now, MaxProducers: b.MaxProducers, MaxTombstones: b.MaxTombstones})
+	m := &machine{rt: rt, ctx: e.ctx, e: e, model: model, topic: topic}
 	c := store.DefaultConfig()
 	c.SegmentBytes, c.ProducerExpiryMs = store.MinSegmentBytes, 100*second
 	_, errGot := e.CreateTopic(m.ctx, topic, 2, c)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ func testProducers(t *testing.T, f Factory) {
 	t.Run("summary", func(t *testing.T) { producerSummary(newEnv(t, f)) })
 	t.Run("newest", func(t *testing.T) { producerNewest(newEnv(t, f)) })
 	t.Run("recent", func(t *testing.T) { producersRecent(newEnv(t, f)) })
+	t.Run("visit", func(t *testing.T) { producersVisit(newEnv(t, f)) })
 	t.Run("unknown", func(t *testing.T) { producerUnknown(newEnv(t, f)) })
 	t.Run("counters", func(t *testing.T) { producerCounters(newEnv(t, f)) })
 }
@@ -189,6 +191,55 @@ func producersRecent(e *env) {
 	}
 	_, err := e.RecentProducers(e.ctx, store.Partition{Topic: p.Topic, Number: 9}, 1)
 	e.coded("recent producers", err, store.CodeUnknownPartition)
+}
+
+// producersVisit: each once, by id, in sum over what is looked at.
+func producersVisit(e *env) {
+	a, b := e.named("a", 2), e.named("b", 1)
+	a1 := store.Partition{Topic: "a", Number: 1}
+	next := map[store.Partition]int64{}
+	where := map[int64][]store.Partition{}
+	for i := range 300 { // more than an engine takes at a time
+		pid := e.pid()
+		for j, p := range []store.Partition{a, a1, b} {
+			if i%7 == j || i%3 == 0 {
+				e.stored(seq(p, pid, int64(i), 0, 1), next[p])
+				next[p]++
+				where[pid] = append(where[pid], p)
+			}
+		}
+	}
+	for _, topic := range []string{"", "a", "b"} {
+		last, seen := int64(-1), 0
+		err := e.VisitProducers(e.ctx, topic, func(s *store.ProducerSummary) error {
+			in := slices.DeleteFunc(slices.Clone(where[s.ID]), func(p store.Partition) bool { return topic != "" && p.Topic != topic })
+			if s.ID <= last || s.Partitions != len(in) || s.Counters.Accepted != int64(len(in)) || !slices.Contains(in, s.Newest.Partition) {
+				e.t.Errorf("in topic %q after %d: %+v, want it in %v", topic, last, s, in)
+			}
+			last = s.ID
+			seen++
+			return nil
+		})
+		want := 0
+		for _, in := range where {
+			if slices.ContainsFunc(in, func(p store.Partition) bool { return topic == "" || p.Topic == topic }) {
+				want++
+			}
+		}
+		if err != nil || seen != want {
+			e.t.Errorf("topic %q: %d producers, %v; want %d", topic, seen, err, want)
+		}
+	}
+	stop, seen := errors.New("enough"), 0
+	err := e.VisitProducers(e.ctx, "", func(*store.ProducerSummary) error {
+		seen++
+		return stop
+	})
+	if !errors.Is(err, stop) || seen != 1 {
+		e.t.Errorf("visit went on: %d, %v", seen, err)
+	}
+	err = e.VisitProducers(e.ctx, "none", func(*store.ProducerSummary) error { return nil })
+	e.coded("visit", err, store.CodeUnknownTopic)
 }
 
 func producerUnknown(e *env) {

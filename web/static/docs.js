@@ -25,7 +25,8 @@ function oncelog() {
   };
 }
 
-// Swagger UI has its dark colours under a class of the document.
+// Swagger UI has its dark colours under a class of the document; theme.js says when the
+// theme changes.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 function paint() {
@@ -33,8 +34,7 @@ function paint() {
   document.documentElement.classList.toggle("dark-mode", theme ? theme === "dark" : dark.matches);
 }
 
-dark.addEventListener("change", paint);
-new MutationObserver(paint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+document.addEventListener("themechange", paint);
 paint();
 
 const ui = SwaggerUIBundle({

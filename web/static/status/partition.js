@@ -39,7 +39,6 @@ export function partition({ topic, number }) {
     segments.show(p.segments.slice(-shownSegments).reverse());
     log.advance(p.earliestOffset, p.nextOffset);
   }, (error) => replace(trouble, failure(error)));
-  let ticks = 0;
   load.run();
 
   return {
@@ -80,9 +79,7 @@ export function partition({ topic, number }) {
         const took = (seen.at(-1).at - first.at) / 1000;
         ends.set("rate", rate(took > 0 ? (next - first.next) / took : 0));
       }
-      if (ticks++ % period === 0) {
-        load.run();
-      }
+      load.tick(period);
     },
     close() {
       load.close();

@@ -75,7 +75,6 @@ export function producers() {
     clearTimeout(timer);
     timer = setTimeout(again, 200);
   };
-  let seconds = 0;
   load.run();
   return {
     title: "Producers",
@@ -89,9 +88,7 @@ export function producers() {
         trouble, list.element, pages.element),
       h("p", { class: "small muted" }, "Counters begin when the server starts. Last sequence and last offset are those of the producer's newest batch in any partition.")),
     sample() {
-      if (seconds++ % period === 0) {
-        load.run();
-      }
+      load.tick(period);
     },
     close() {
       clearTimeout(timer);

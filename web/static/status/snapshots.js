@@ -95,7 +95,6 @@ export function snapshots() {
   }
 
   get("/topics?limit=1000").then((topics) => replace(names, topics.items.map((t) => h("option", { value: t.name }))), () => {});
-  let seconds = 0;
   load.run();
   return {
     title: "Snapshots",
@@ -111,9 +110,7 @@ export function snapshots() {
         h("p", { class: "small muted" }, "All ids below it are issued or reserved. They are reserved in blocks of 1,000: a block's end is on disk before its first id is given out, so no id is ever given out twice. What a crash leaves of a block is not used."))),
     sample(history) {
       allocator.set("mark", count(history.last.producerIdMark));
-      if (seconds++ % period === 0) {
-        load.run();
-      }
+      load.tick(period);
     },
     close: load.close,
   };

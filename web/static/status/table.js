@@ -119,15 +119,26 @@ export function pager(onTurn) {
   };
 }
 
+/** What a page may take of a server: it waits so many times as long as an answer took. */
+const restraint = 20;
+
 /**
- * Loads something now and again: {run(), close()}. What comes late, after a newer load or
- * the end of the view, is dropped.
+ * Loads something now and again: {run(), tick(), close()}. What comes late, after a newer
+ * load or the end of the view, is dropped.
  */
 export function loader(load, show, fail) {
   let abort = new AbortController();
   let busy = false;
   let again = false;
+  let began = 0;
+  let took = 0;
   return {
+    /** Loads if so many seconds have passed, and the server had time for others. */
+    tick(seconds) {
+      if (!busy && performance.now() - began > Math.max(seconds * 1000 - 500, restraint * took)) {
+        this.run();
+      }
+    },
     /** Loads now; with force, what is being loaded is given up. */
     async run(force = false) {
       if (busy && !force) {
@@ -138,8 +149,10 @@ export function loader(load, show, fail) {
       abort = new AbortController();
       const { signal } = abort;
       busy = true;
+      began = performance.now();
       try {
         const value = await load(signal);
+        took = performance.now() - began;
         if (!signal.aborted) {
           show(value);
         }

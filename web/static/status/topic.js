@@ -49,7 +49,6 @@ export function topic({ name }) {
       pages.show(page.nextPageToken);
     },
     (error) => replace(trouble, failure(error)));
-  let seconds = 0;
   load.run();
   return {
     title: name,
@@ -59,9 +58,7 @@ export function topic({ name }) {
       h("section", { class: "panel", "aria-label": "Configuration" }, config.element),
       h("section", { class: "panel", "aria-label": "Partitions" }, list.element, pages.element)),
     sample() {
-      if (seconds++ % period === 0) {
-        load.run();
-      }
+      load.tick(period);
     },
     close: load.close,
   };

@@ -37,15 +37,12 @@ export function topics() {
       pages.show(page.nextPageToken);
     },
     (error) => replace(trouble, failure(error)));
-  let seconds = 0;
   load.run();
   return {
     title: "Topics",
     element: h("div", { class: "view" }, h("h1", { tabindex: "-1" }, "Topics"), trouble, h("section", { class: "panel" }, list.element, pages.element)),
     sample() {
-      if (seconds++ % period === 0) {
-        load.run();
-      }
+      load.tick(period);
     },
     close: load.close,
   };

@@ -14,7 +14,7 @@ import (
 // Sync measures the two syncs that a bbolt commit needs, with nothing around them: 16
 // KiB somewhere in a file, fdatasync, 4 KiB at its beginning, fdatasync. A request is
 // such a pair.
-func Sync(ctx context.Context, dir string, duration time.Duration) (*Result, error) {
+func Sync(ctx context.Context, dir string, duration time.Duration, progress func(Progress)) (*Result, error) {
 	const (
 		length = 64 << 20
 		data   = 16 << 10
@@ -32,7 +32,7 @@ func Sync(ctx context.Context, dir string, duration time.Duration) (*Result, err
 	defer f.Close() //nolint:errcheck // a temporary file
 	page := make([]byte, data)
 	at := int64(data)
-	return repeat(ctx, duration, func() (int64, error) {
+	return repeat(ctx, duration, progress, func() (int64, error) {
 		binary.BigEndian.PutUint64(page, uint64(at))
 		_, err := f.WriteAt(page, at)
 		if at += data; at == length {
@@ -53,7 +53,7 @@ func Sync(ctx context.Context, dir string, duration time.Duration) (*Result, err
 
 // Commit measures a bare loop of bbolt transactions, each of which puts values of the
 // given length under rising keys. A request is a transaction.
-func Commit(ctx context.Context, dir string, duration time.Duration, values, length int) (*Result, error) {
+func Commit(ctx context.Context, dir string, duration time.Duration, values, length int, progress func(Progress)) (*Result, error) {
 	dir, err := os.MkdirTemp(dir, "oncelog-bench-*")
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Commit(ctx context.Context, dir string, duration time.Duration, values, len
 	var result *Result
 	if err == nil {
 		var n uint64
-		result, err = repeat(ctx, duration, func() (int64, error) {
+		result, err = repeat(ctx, duration, progress, func() (int64, error) {
 			return int64(values) * int64(length), db.Update(func(tx *bbolt.Tx) error {
 				b := tx.Bucket(bucket)
 				b.FillPercent = 1 // keys only rise
@@ -93,8 +93,11 @@ func Commit(ctx context.Context, dir string, duration time.Duration, values, len
 }
 
 // repeat calls f again and again; it gives the bytes that it has written.
-func repeat(ctx context.Context, duration time.Duration, f func() (int64, error)) (*Result, error) {
-	times := newRecorder()
+func repeat(ctx context.Context, duration time.Duration, progress func(Progress), f func() (int64, error)) (*Result, error) {
+	times, link := newRecorder(), &link{}
+	d := newDrive(nil, progress)
+	d.links = append(d.links, link)
+	p := newPace(d, nil)
 	out := &Result{Errors: map[string]int64{}}
 	begin := time.Now()
 	for now := begin; now.Sub(begin) < duration; {
@@ -108,6 +111,10 @@ func repeat(ctx context.Context, duration time.Duration, f func() (int64, error)
 		end := time.Now()
 		times.record(0, end.Sub(now))
 		out.Requests++
+		link.requests.Add(1)
+		if end.Sub(p.at) > reportEvery {
+			p.report("measuring", end.Sub(begin), duration)
+		}
 		out.Bytes += n
 		now = end
 	}

@@ -189,9 +189,9 @@ func TestReadFile(t *testing.T) {
 func TestDisk(t *testing.T) {
 	dir := t.TempDir()
 	for name, measure := range map[string]func() (*bench.Result, error){
-		"sync": func() (*bench.Result, error) { return bench.Sync(context.Background(), dir, time.Millisecond) },
+		"sync": func() (*bench.Result, error) { return bench.Sync(context.Background(), dir, time.Millisecond, nil) },
 		"commit": func() (*bench.Result, error) {
-			return bench.Commit(context.Background(), dir, time.Millisecond, 3, 500)
+			return bench.Commit(context.Background(), dir, time.Millisecond, 3, 500, nil)
 		},
 	} {
 		got, err := measure()

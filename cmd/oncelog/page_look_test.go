@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/oncelog/oncelog/openapi"
+	"github.com/oncelog/oncelog/producer"
+)
+
+// screenshots is the directory that pictures of the views are written to, if it is set.
+// The picture of the README is overview-1440-light.png of such a directory.
+const screenshots = "ONCELOG_SCREENSHOTS"
+
+// scene fills a gateway with everything that there is to be seen.
+func scene(g *gateway) {
+	g.tb.Helper()
+	g.createTopic("payments", 2, openapi.TopicConfig{})
+	g.busy("orders", 2)
+	value := `{"order":17,"state":"paid","amount":129.9}`
+	a, b, c, d := g.newSender("payments", 0), g.newSender("payments", 0), g.newSender("payments", 0), g.newSender("payments", 0)
+	for i := range int64(7) {
+		a.stored(0, 2*i, value, value)
+	}
+	a.stored(0, 12, value, value)
+	a.stored(0, 12, value, value)
+	a.stored(0, 8, value, value)
+	b.stored(0, 0, value)
+	b.refused(producer.CodeOutOfOrderSequence, 0, 20_000, value)
+	c.stored(0, 0, value)
+	c.stored(1, 0, value, value, value)
+	c.refused(producer.CodeProducerFenced, 0, 1, value)
+	d.stored(0, 0, value, value)
+	d.refused(producer.CodeSequenceReused, 0, 0, value, `{"order":17,"state":"open"}`)
+	go func() {
+		_, _ = d.send(0, 6, value, value) // it is held while the pictures are taken
+	}()
+}
+
+// TestPageLook shows every view to a checker of accessibility, in both themes and at two
+// widths, holds it to the width of the window, and takes a picture.
+func TestPageLook(t *testing.T) {
+	g := newGateway(t, "--reorder-wait", "29s")
+	scene(g)
+	p := openPage(t, g)
+	p.refusals = true // Try it is refused on purpose
+	dir := os.Getenv(screenshots)
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	p.until(`document.querySelectorAll(".feed-row").length > 3`)
+	eval[chromedp.Void](p, axe(t))
+	views := []struct{ name, hash, title, ready string }{
+		{"overview", "#/", "oncelog", `document.querySelector("#chart-percommit canvas") && document.querySelector(".findings li")`},
+		{"partition", "#/topics/payments/0", "payments/0 – oncelog", `document.querySelectorAll(".strip svg").length > 3 && document.querySelector(".record")`},
+		{"topics", "#/topics", "Topics – oncelog", `document.querySelector("#topics tbody tr")`},
+		{"topic", "#/topics/orders", "orders – oncelog", `document.querySelector("#partitions tbody tr")`},
+		{"producers", "#/producers", "Producers – oncelog", `document.querySelector("#producers tbody tr")`},
+		{"producer", "#/producers/6", "Producer 6 – oncelog", `document.querySelector(".strip svg") && document.querySelector(".feed-row")`},
+		{"snapshots", "#/snapshots", "Snapshots – oncelog", `document.querySelector("#take").click() ?? document.querySelector("#snapshots tbody tr")`},
+		{"try", "#/try", "Try it – oncelog", `(window.tried ??= document.querySelector("#try-again").click() ?? true) && document.querySelectorAll(".answer").length === 2`},
+		{"nowhere", "#/nowhere", "Not here – oncelog", `true`},
+	}
+	for _, width := range []int64{1440, 360} {
+		for _, v := range views {
+			p.screen(width, 900)
+			eval[chromedp.Void](p, `delete window.tried`)
+			p.visit(v.hash, v.title)
+			p.until(v.ready)
+			for _, theme := range []string{"light", "dark"} {
+				p.theme(theme)
+				p.fits(v.name)
+				p.accessible(v.name + ", " + theme)
+				p.picture(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", v.name, width, theme)))
+			}
+		}
+	}
+	p.screen(1920, 1080)
+	for _, v := range views {
+		p.visit(v.hash, v.title)
+		p.fits(v.name)
+	}
+}
+
+// fits fails when the page is wider than the window.
+func (p *page) fits(name string) {
+	p.tb.Helper()
+	wide := eval[[]string](p, `document.documentElement.scrollWidth <= innerWidth ? [] :
+		[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+			.slice(0, 5).map((e) => e.tagName + "." + e.getAttribute("class") + ": " + e.textContent.slice(0, 60))`)
+	if len(wide) > 0 {
+		p.tb.Errorf("%s is wider than the window: %q", name, wide)
+	}
+}
+
+// accessible fails when the checker finds a serious or critical fault.
+func (p *page) accessible(name string) {
+	p.tb.Helper()
+	for _, v := range eval[[]string](p, `axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
+		.map((v) => v.impact + ": " + v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).slice(0, 3).join("\n")))`) {
+		p.tb.Errorf("%s: %s", name, v)
+	}
+}
+
+// picture writes what the whole page looks like.
+func (p *page) picture(file string) {
+	p.tb.Helper()
+	data, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	if _, err := png.DecodeConfig(bytes.NewReader(data)); err != nil {
+		p.tb.Fatalf("%s: %v", file, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		p.tb.Fatal(err)
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// TestPageKeyboard: without a mouse one gets to the content, to a view, and is told where
+// one is.
+func TestPageKeyboard(t *testing.T) {
+	g := newGateway(t)
+	p := openPage(t, g)
+	p.untilText("#live-text", "live")
+	focus := func() string {
+		return eval[string](p, `document.activeElement.id || document.activeElement.textContent`)
+	}
+	p.do(chromedp.KeyEvent(kb.Tab))
+	if got := focus(); got != "Skip to the content" {
+		t.Errorf("first comes %q", got)
+	}
+	p.do(chromedp.KeyEvent(kb.Enter))
+	if got := focus(); got != "main" {
+		t.Errorf("the skip link leads to %q", got)
+	}
+	if got := eval[string](p, `location.hash`); got == "#main" {
+		t.Error("the skip link has changed the view")
+	}
+	eval[chromedp.Void](p, `document.querySelector('[data-view="overview"]').focus()`)
+	p.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	p.until(`document.title === "Topics – oncelog"`)
+	if got := eval[string](p, `document.activeElement.tagName + " " + document.activeElement.textContent`); got != "H1 Topics" {
+		t.Errorf("the focus is on %q", got)
+	}
+	if got := p.text(`.page-nav [aria-current="page"]`); got != "Topics" {
+		t.Errorf("the current view is %q", got)
+	}
+}
+
+// TestPageTheme: the page follows the system until another theme is chosen, and keeps it.
+func TestPageTheme(t *testing.T) {
+	g := newGateway(t)
+	p := openPage(t, g)
+	ground := func() string { return eval[string](p, `getComputedStyle(document.body).backgroundColor`) }
+	p.theme("light")
+	light := ground()
+	p.theme("dark")
+	dark := ground()
+	if light == dark {
+		t.Fatalf("both are %s", light)
+	}
+	for _, want := range []struct{ text, ground string }{{"Theme: light", light}, {"Theme: dark", dark}, {"Theme: auto", dark}, {"Theme: light", light}} {
+		p.click("#theme")
+		if got := ground(); got != want.ground || p.text("#theme") != want.text {
+			t.Errorf("%s: %s, want %s: %s", p.text("#theme"), got, want.text, want.ground)
+		}
+	}
+	p.do(chromedp.Reload())
+	if got := ground(); got != light || !strings.Contains(p.text("#theme"), "light") {
+		t.Errorf("after a reload: %s", got)
+	}
+}
