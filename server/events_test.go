@@ -230,6 +230,25 @@ func TestEventsEachSecond(t *testing.T) {
 	})
 }
 
+// TestEventsTellTheWorst: in a flood of duplicates, what was refused is not lost.
+func TestEventsTellTheWorst(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server.Server, _ *memory.Store) {
+		e := listen(t, s, "?history=0")
+		pid := newPID(t, s)
+		appendTo(t, s, 0, pid, 1, 0, 1, http.StatusOK)
+		appendTo(t, s, 0, pid, 0, 0, 1, http.StatusConflict)
+		for range 50 {
+			appendTo(t, s, 0, pid, 1, 0, 1, http.StatusOK)
+		}
+		time.Sleep(time.Second)
+		_, events := e.samples(t)
+		told := events[0].Incidents
+		if len(told) != 8 || told[0].Code != "producer-fenced" || told[7].Outcome != "duplicate" {
+			t.Errorf("told: %+v", told)
+		}
+	})
+}
+
 // TestEventsResume: a client gets what it has missed, once, if it is still known.
 func TestEventsResume(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server.Server, _ *memory.Store) {

@@ -89,7 +89,7 @@ func (s *lineLimiter) take(now time.Time) (ok bool, skipped int64) {
 }
 
 // logLevel is error for what an operator must look at, warn for what a client should
-// not have sent or the server could not take just now, debug for probes, else info.
+// not have sent or the server could not take just now, debug for probes and for what pages are made of, else info.
 func logLevel(status int, code, route string) slog.Level {
 	switch {
 	case code == string(store.CodeOverloaded), code == string(store.CodeNotReady), code == string(store.CodeDraining):
@@ -100,7 +100,7 @@ func logLevel(status int, code, route string) slog.Level {
 		return slog.LevelInfo
 	case status >= http.StatusBadRequest:
 		return slog.LevelWarn
-	case route == "/livez", route == "/readyz", route == "/metrics":
+	case route == "/livez", route == "/readyz", route == "/metrics", route == "/static/{file}":
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

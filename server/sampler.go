@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,7 +141,7 @@ func (m *sampler) sample() openapi.ServerEvent {
 		Commits:    m.commits(&stats),
 		Store:      openapi.EventStore{Bytes: stats.StoreBytes, FreeBytes: stats.FreeBytes, DiskFreeBytes: known(stats.DiskFree)},
 		Streams:    m.server.streaming.Load(), Parked: stats.Parked, ProducerIDMark: stats.ProducerIDMark,
-		Incidents: incidentBodies(incidents[max(0, len(incidents)-toldIncidents):]),
+		Incidents: incidentBodies(worthTelling(incidents)),
 	}
 	e.Diagnosis = m.doctor.diagnose(&visit{now: now, store: st, unready: err, stats: &stats, commits: &e.Commits, incidents: incidents})
 	m.before, m.at = stats, now
@@ -147,6 +149,30 @@ func (m *sampler) sample() openapi.ServerEvent {
 		m.seen = incidents[n-1].Number
 	}
 	return e
+}
+
+// worthTelling picks a few incidents, in their order: the newest refusals, then what had to
+// wait, then duplicates.
+func worthTelling(incidents []store.Incident) []store.Incident {
+	if len(incidents) <= toldIncidents {
+		return incidents
+	}
+	weight := func(i *store.Incident) int {
+		switch {
+		case i.Code != "":
+			return 2
+		case i.Duplicate():
+			return 0
+		}
+		return 1
+	}
+	some := slices.Clone(incidents)
+	slices.SortFunc(some, func(a, b store.Incident) int {
+		return cmp.Or(cmp.Compare(weight(&b), weight(&a)), cmp.Compare(b.Number, a.Number))
+	})
+	some = some[:toldIncidents]
+	slices.SortFunc(some, func(a, b store.Incident) int { return cmp.Compare(a.Number, b.Number) })
+	return some
 }
 
 func totals(s *store.Stats) openapi.EventTotals {

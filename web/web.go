@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
 )
 
 //go:embed static
@@ -30,9 +31,8 @@ const FilesPath = "/static/"
 // Pages serves the status page at /, the page about the API at /docs, those about problem
 // codes under /problems, and what they are made of under [FilesPath]. Make it with [Load].
 type Pages struct {
-	http.Handler
-	files    map[string]*file
-	problems map[string]*file // by path
+	pages map[string]http.Handler // by path
+	files map[string]*file        // by name
 }
 
 // Load makes the pages ready to be served.
@@ -45,21 +45,28 @@ func Load() (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
+	p := &Pages{files: files, pages: map[string]http.Handler{
+		"/":     page(files["index.html"], policy),
+		"/docs": page(files["docs.html"], policy),
+	}}
 	for path, f := range problems {
-		mux.Handle("GET "+path, page(f, policy))
+		p.pages[path] = page(f, policy)
 	}
-	mux.Handle("GET /{$}", page(files["index.html"], policy))
-	mux.Handle("GET /docs", page(files["docs.html"], policy))
-	p := &Pages{Handler: mux, files: files, problems: problems}
-	mux.HandleFunc("GET "+FilesPath+"{name}", func(w http.ResponseWriter, r *http.Request) {
-		if name := r.PathValue("name"); p.Has(name) {
-			files[name].ServeHTTP(w, r)
-			return
-		}
-		http.NotFound(w, r)
-	})
 	return p, nil
+}
+
+// ServeHTTP answers GET and HEAD. It routes by itself, for a router would leave its own
+// pattern in the request.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h := p.pages[r.URL.Path]; h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+	if name, ok := strings.CutPrefix(r.URL.Path, FilesPath); ok && p.Has(name) {
+		p.files[name].ServeHTTP(w, r)
+		return
+	}
+	http.NotFound(w, r)
 }
 
 // Has reports whether there is a file of this name under [FilesPath].
@@ -69,7 +76,7 @@ func (p *Pages) Has(name string) bool {
 }
 
 // HasProblem reports whether there is a page about a problem code.
-func (p *Pages) HasProblem(code string) bool { return p.problems["/problems/"+code] != nil }
+func (p *Pages) HasProblem(code string) bool { return p.pages["/problems/"+code] != nil }
 
 // page serves a file under a policy.
 func page(f *file, policy string) http.Handler {

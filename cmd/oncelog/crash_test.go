@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -19,9 +19,10 @@ import (
 	"github.com/oncelog/oncelog/store/batch"
 )
 
+var killRounds = flag.Int("kill.rounds", 200, "rounds of TestKills")
+
 const (
-	crashRounds     = 20
-	crashWorkers    = 12
+	crashWorkers    = 8
 	crashPartitions = 3
 )
 
@@ -45,14 +46,14 @@ func TestKills(t *testing.T) {
 		workers.Go(func() error { return w.run(ctx) })
 	}
 	reader := newLogReader()
-	for round := range crashRounds {
-		time.Sleep(time.Duration(20+rand.IntN(200)) * time.Millisecond) // the kill is to come at any moment
-		confirmed := h.confirmed()
+	for round := range *killRounds {
+		time.Sleep(time.Duration(5+rand.IntN(60)) * time.Millisecond) // the kill is to come at any moment
+		confirmed := h.confirmedSince()
 		g.restart(true)
 		reader.read(t, g)
-		for payload, offset := range confirmed {
-			if at, ok := reader.found[payload]; !ok || at != offset {
-				t.Errorf("round %d: %s was confirmed at %d, it is at %d (%v)", round, payload, offset, at, ok)
+		for _, c := range confirmed {
+			if at, ok := reader.found[c.payload]; !ok || at != c.offset {
+				t.Errorf("round %d: %s was confirmed at %d, it is at %d (%v)", round, c.payload, c.offset, at, ok)
 			}
 		}
 	}
@@ -64,21 +65,31 @@ func TestKills(t *testing.T) {
 	whole.read(t, g)
 	h.check(t, whole.found)
 	t.Logf("%d records, confirmed by %d answers of which %d were duplicates, through %d kills",
-		len(whole.found), h.answers, h.duplicates, crashRounds)
+		len(whole.found), h.answers, h.duplicates, *killRounds)
 }
 
 // history is what the workers have been told.
 type history struct {
 	mu         sync.Mutex
 	acked      map[string]int64 // payload → offset
+	fresh      []confirmed
 	answers    int
 	duplicates int
 }
 
-func (h *history) confirmed() map[string]int64 {
+// confirmed is a record and where it is said to be.
+type confirmed struct {
+	payload string
+	offset  int64
+}
+
+// confirmedSince gives what has been confirmed since the last call.
+func (h *history) confirmedSince() []confirmed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return maps.Clone(h.acked)
+	fresh := h.fresh
+	h.fresh = nil
+	return fresh
 }
 
 func (h *history) add(payloads []string, r openapi.AppendResponse) error {
@@ -93,6 +104,7 @@ func (h *history) add(payloads []string, r openapi.AppendResponse) error {
 	}
 	for i, p := range payloads {
 		h.acked[p] = *r.BaseOffset + int64(i)
+		h.fresh = append(h.fresh, confirmed{p, *r.BaseOffset + int64(i)})
 	}
 	return nil
 }

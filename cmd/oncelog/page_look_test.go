@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"image/png"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -16,56 +20,131 @@ import (
 	"github.com/oncelog/oncelog/producer"
 )
 
-// screenshots is the directory that pictures of the views are written to, if it is set.
-// The picture of the README is overview-1440-light.png of such a directory.
-const screenshots = "ONCELOG_SCREENSHOTS"
+const (
+	// screenshots is the directory that pictures of the views are written to, if it is
+	// set. The picture of the README is calm-1440-light.png, after five minutes:
+	//
+	//	ONCELOG_SCREENSHOTS=/tmp/pictures ONCELOG_SCENE=5m10s go test -run TestPageLook -timeout 20m ./cmd/oncelog
+	screenshots = "ONCELOG_SCREENSHOTS"
+	// sceneTime is for how long the scene is played before the first picture.
+	sceneTime = "ONCELOG_SCENE"
+)
 
-// scene fills a gateway with everything that there is to be seen.
-func scene(g *gateway) {
+const paid = `{"order":17,"state":"paid","amount":129.9}`
+
+// play is what a healthy day looks like: producers that write at their pace, some of whose
+// batches come twice or overtake each other.
+func play(g *gateway) {
 	g.tb.Helper()
+	g.createTopic("orders", 2, openapi.TopicConfig{})
 	g.createTopic("payments", 2, openapi.TopicConfig{})
-	g.busy("orders", 2)
-	value := `{"order":17,"state":"paid","amount":129.9}`
-	a, b, c, d := g.newSender("payments", 0), g.newSender("payments", 0), g.newSender("payments", 0), g.newSender("payments", 0)
-	for i := range int64(7) {
-		a.stored(0, 2*i, value, value)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		s := g.newSender([]string{"orders", "payments"}[i/5], i%2)
+		wg.Go(func() { s.play(rand.New(rand.NewPCG(1, uint64(i))), done) })
 	}
-	a.stored(0, 12, value, value)
-	a.stored(0, 12, value, value)
-	a.stored(0, 8, value, value)
-	b.stored(0, 0, value)
-	b.refused(producer.CodeOutOfOrderSequence, 0, 20_000, value)
-	c.stored(0, 0, value)
-	c.stored(1, 0, value, value, value)
-	c.refused(producer.CodeProducerFenced, 0, 1, value)
-	d.stored(0, 0, value, value)
-	d.refused(producer.CodeSequenceReused, 0, 0, value, `{"order":17,"state":"open"}`)
+	g.tb.Cleanup(func() { close(done); wg.Wait() })
+}
+
+func (s *sender) play(r *rand.Rand, done <-chan struct{}) {
+	for seq := int64(0); ; {
+		n := int64(1 + r.IntN(6))
+		values := slices.Repeat([]string{paid}, int(n))
+		switch r.IntN(24) {
+		case 0: // overtakes
+			ahead := make(chan struct{})
+			go func() {
+				defer close(ahead)
+				_, _ = s.send(0, seq+n, paid)
+			}()
+			select {
+			case <-done:
+			case <-time.After(20 * time.Millisecond):
+			}
+			_, _ = s.send(0, seq, values...)
+			<-ahead
+			seq += n + 1
+		case 1, 2: // comes again
+			_, _ = s.send(0, seq, values...)
+			fallthrough
+		default:
+			_, _ = s.send(0, seq, values...)
+			seq += n
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Duration(r.ExpFloat64() * float64(150*time.Millisecond))):
+		}
+	}
+}
+
+// trouble adds everything that can go wrong.
+func trouble(g *gateway) {
+	g.tb.Helper()
+	g.createTopic("refunds", 1, openapi.TopicConfig{})
+	a, b, c, d := g.newSender("refunds", 0), g.newSender("refunds", 0), g.newSender("refunds", 0), g.newSender("refunds", 0)
+	for i := range int64(7) {
+		a.stored(0, 2*i, paid, paid)
+	}
+	a.stored(0, 12, paid, paid)
+	a.stored(0, 12, paid, paid)
+	a.stored(0, 8, paid, paid)
+	b.stored(0, 0, paid)
+	b.refused(producer.CodeOutOfOrderSequence, 0, 20_000, paid)
+	c.stored(0, 0, paid)
+	c.stored(1, 0, paid, paid, paid)
+	c.refused(producer.CodeProducerFenced, 0, 1, paid)
+	d.stored(0, 0, paid, paid)
+	d.refused(producer.CodeSequenceReused, 0, 0, paid, `{"order":17,"state":"open"}`)
 	go func() {
-		_, _ = d.send(0, 6, value, value) // it is held while the pictures are taken
+		_, _ = d.send(0, 6, paid, paid) // it is held while pictures are taken
 	}()
+}
+
+// sceneLength is how long the scene is played before the first picture.
+func sceneLength(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv(sceneTime)
+	if text == "" {
+		return 3 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // TestPageLook shows every view to a checker of accessibility, in both themes and at two
 // widths, holds it to the width of the window, and takes a picture.
 func TestPageLook(t *testing.T) {
 	g := newGateway(t, "--reorder-wait", "29s")
-	scene(g)
+	play(g)
+	time.Sleep(sceneLength(t))
 	p := openPage(t, g)
-	p.refusals = true // Try it is refused on purpose
 	dir := os.Getenv(screenshots)
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	p.until(`document.querySelectorAll(".feed-row").length > 3`)
 	eval[chromedp.Void](p, axe(t))
+	for _, theme := range []string{"light", "dark"} {
+		p.theme(theme)
+		p.untilText("#sentence", "Nothing lost, nothing doubled.")
+		p.until(`document.querySelector(".feed-row")`)
+		p.accessible("calm, " + theme)
+		p.picture(filepath.Join(dir, fmt.Sprintf("calm-1440-%s.png", theme)))
+	}
+	trouble(g)
 	views := []struct{ name, hash, title, ready string }{
 		{"overview", "#/", "oncelog", `document.querySelector("#chart-percommit canvas") && document.querySelector(".findings li")`},
-		{"partition", "#/topics/payments/0", "payments/0 – oncelog", `document.querySelectorAll(".strip svg").length > 3 && document.querySelector(".record")`},
+		{"partition", "#/topics/refunds/0", "refunds/0 – oncelog", `document.querySelectorAll(".strip svg").length > 3 && document.querySelector(".record")`},
 		{"topics", "#/topics", "Topics – oncelog", `document.querySelector("#topics tbody tr")`},
 		{"topic", "#/topics/orders", "orders – oncelog", `document.querySelector("#partitions tbody tr")`},
 		{"producers", "#/producers", "Producers – oncelog", `document.querySelector("#producers tbody tr")`},
-		{"producer", "#/producers/6", "Producer 6 – oncelog", `document.querySelector(".strip svg") && document.querySelector(".feed-row")`},
-		{"snapshots", "#/snapshots", "Snapshots – oncelog", `document.querySelector("#take").click() ?? document.querySelector("#snapshots tbody tr")`},
+		{"producer", "#/producers/10", "Producer 10 – oncelog", `document.querySelector(".strip svg") && document.querySelector(".feed-row")`},
+		{"snapshots", "#/snapshots", "Snapshots – oncelog", `(window.tried ??= document.querySelector("#take").click() ?? true) && document.querySelectorAll("#snapshots tbody tr").length === 5`},
 		{"try", "#/try", "Try it – oncelog", `(window.tried ??= document.querySelector("#try-again").click() ?? true) && document.querySelectorAll(".answer").length === 2`},
 		{"nowhere", "#/nowhere", "Not here – oncelog", `true`},
 	}
@@ -104,6 +183,9 @@ func (p *page) fits(name string) {
 // accessible fails when the checker finds a serious or critical fault.
 func (p *page) accessible(name string) {
 	p.tb.Helper()
+	if n := eval[int](p, `axe.run().then((r) => r.passes.length)`); n < 10 {
+		p.tb.Errorf("%s: only %d rules apply, the page is not there", name, n)
+	}
 	for _, v := range eval[[]string](p, `axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
 		.map((v) => v.impact + ": " + v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).slice(0, 3).join("\n")))`) {
 		p.tb.Errorf("%s: %s", name, v)

@@ -141,14 +141,14 @@ func TestPageRecords(t *testing.T) {
 	for i := range int64(30) {
 		s.stored(0, 2*i, fmt.Sprintf(`{"n":%d}`, i), `[1.0,{}]`)
 	}
-	big := `{"id":9007199254740993,"id":1e400,"text":"<b>&amp;</b>"}`
+	big := `{"id":9007199254740993,"n":1e400,"text":"<b>&amp;</b>"}`
 	s.stored(0, 60, big)
 	p := openPage(t, g)
 	p.visit("#/topics/orders/0", "orders/0 – oncelog")
 	last := `[...document.querySelectorAll(".record-value")].at(-1).textContent`
 	p.until(last + ` === '` + big + `'`)
 	eval[chromedp.Void](p, `(() => { const as = document.querySelector("#values-as"); as.value = "json"; as.dispatchEvent(new Event("change")); })()`)
-	want := "{\n  \"id\": 9007199254740993,\n  \"id\": 1e400,\n  \"text\": \"<b>&amp;</b>\"\n}"
+	want := "{\n  \"id\": 9007199254740993,\n  \"n\": 1e400,\n  \"text\": \"<b>&amp;</b>\"\n}"
 	if got := eval[string](p, last); got != want {
 		t.Errorf("as JSON: %q, want %q", got, want)
 	}

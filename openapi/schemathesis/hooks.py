@@ -14,9 +14,10 @@ SEQUENCE = ("pid", "epoch", "baseSeq")
 FORMS = ("application/json", "application/x-ndjson", "application/vnd.oncelog.batch")
 
 
-def only_body_is_wrong(case):
-    wrong = [place for place, part in case.meta.components.items() if part.mode is GenerationMode.NEGATIVE]
-    return all(place.value == "body" for place in wrong)
+def wrong_only_in(case, part):
+    """Whether nothing but this part of a request is meant to be invalid."""
+    wrong = [place for place, info in case.meta.components.items() if info.mode is GenerationMode.NEGATIVE]
+    return all(place.value == part for place in wrong)
 
 
 def operation_id(case):
@@ -90,7 +91,9 @@ def filter_failure(context, failure, case, response):
         return False
     if not isinstance(failure, AcceptedNegativeData):
         return True
-    if only_body_is_wrong(case):
+    if operation == "readRecords" and wrong_only_in(case, "header"):
+        return False  # Last-Event-ID is for event streams, and nobody looks at it elsewhere
+    if wrong_only_in(case, "body"):
         if operation in ("appendBatch", "takeSnapshots") and not response.request.body:
             # No bytes are a value as good as others, and a body that may be left out.
             return False

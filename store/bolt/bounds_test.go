@@ -21,14 +21,14 @@ func TestCutoffDuringCapture(t *testing.T) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for i := int64(0); i < manyProducers/2; i++ { // from both ends
+		// Upwards from the last third on: what is dropped is what the snapshot comes to last.
+		for i := int64(2 * manyProducers / 3); i < manyProducers; i++ {
 			select {
 			case <-stop:
 				return
 			default:
 			}
 			_ = r.ExpireProducer(context.Background(), p, first+i)
-			_ = r.ExpireProducer(context.Background(), p, first+manyProducers-1-i)
 			if i%3 == 0 {
 				_, _ = r.Append(context.Background(), app(p, first+i, 1, 0, 1))
 			}
@@ -52,11 +52,8 @@ func TestCutoffDuringCapture(t *testing.T) {
 	if n := r.Stats().Tombstones; n > bound {
 		t.Errorf("%d tombstones, at most %d are kept", n, bound)
 	}
-	e := r.refused(app(p, first, 0, 0, 1), store.CodeProducerFenced)
-	if *e.Sequence.CurrentEpoch != 1 {
-		t.Errorf("%+v", e.Sequence)
-	}
-	if e := r.refused(app(p, first+1, 0, 0, 1), store.CodeProducerExpired); e.Sequence.LastSeq != nil {
+	r.refused(app(p, first+2*manyProducers/3, 0, 0, 1), store.CodeProducerFenced)
+	if e := r.refused(app(p, first+2*manyProducers/3+1, 0, 0, 1), store.CodeProducerExpired); e.Sequence.LastSeq != nil {
 		t.Errorf("%+v", e.Sequence)
 	}
 }

@@ -229,11 +229,22 @@ func (c *partitionCheck) log() {
 		c.bad("%v", err)
 		return
 	}
+	c.bodies()
 	if end := c.segments[len(c.segments)-1].base; c.next < end {
 		c.bad("the log ends at %d, below its last segment %d", c.next, end)
 	}
 	if c.earliest > c.next {
 		c.bad("the earliest offset %d is above the end %d", c.earliest, c.next)
+	}
+}
+
+// bodies looks for batches without a header.
+func (c *partitionCheck) bodies() {
+	headers, cur := c.tx.Bucket(bucketHeaders), c.tx.Bucket(bucketBatches).Cursor()
+	for k, _ := cur.Seek(offsetKey(c.uid, c.segments[0].base)); hasUID(k, c.uid); k, _ = cur.Next() {
+		if headers.Get(k) == nil {
+			c.bad("the batch at offset %d has no header", offsetOf(k))
+		}
 	}
 }
 

@@ -69,6 +69,7 @@ var (
 	BucketTrash      = bucketTrash
 	BucketOwners     = bucketOwners
 	KeyPIDMark       = keyPIDMark
+	KeyNextUID       = keyNextUID
 	KeyFormat        = keyFormat
 )
 

@@ -352,12 +352,3 @@ func TestFullFileSystem(t *testing.T) {
 	}
 	r.crash()
 }
-
-func bounds(r *rig, p store.Partition) store.Bounds {
-	r.t.Helper()
-	b, err := r.Bounds(context.Background(), p)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return b
-}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/oncelog/oncelog/internal/faultfs"
 	"github.com/oncelog/oncelog/store"
@@ -33,11 +34,14 @@ func TestFailedReturnLeavesTheTombstone(t *testing.T) {
 // TestFailedEvictionIsNone: when newcomers cannot be stored, nobody has made room for them,
 // and whoever was the quietest still is.
 func TestFailedEvictionIsNone(t *testing.T) {
-	r := newFaultRig(t, bolt.Options{MaxProducers: 2})
+	clock := newTicker()
+	r := newFaultRig(t, bolt.Options{MaxProducers: 3, Now: clock.Now})
 	p, q := r.topic("p", nil), r.topic("q", nil)
-	a, b, c, d := r.pid(), r.pid(), r.pid(), r.pid()
-	r.mustStore(app(p, a, 0, 0, 1))
-	r.mustStore(app(q, b, 0, 0, 1))
+	quietest, second, third, c, d := r.pid(), r.pid(), r.pid(), r.pid(), r.pid()
+	for i, a := range []store.Append{app(p, quietest, 0, 0, 1), app(q, second, 0, 0, 1), app(p, third, 0, 0, 1)} {
+		clock.add(time.Duration(i) * time.Second)
+		r.mustStore(a)
+	}
 	r.fs.Inject(faultfs.Fault{Kind: faultfs.Write, Times: 1, Errno: syscall.ENOSPC})
 	for _, g := range r.queue(app(q, c, 0, 0, 1), app(q, d, 0, 0, 1)) {
 		if store.CodeOf(g.err) != store.CodeStorageFull {
@@ -45,12 +49,12 @@ func TestFailedEvictionIsNone(t *testing.T) {
 		}
 	}
 	r.fs.Inject()
-	if s := r.Stats(); s.Producers != 2 || s.EvictedProducers != 0 {
+	if s := r.Stats(); s.Producers != 3 || s.EvictedProducers != 0 {
 		t.Errorf("%d producers, %d evicted", s.Producers, s.EvictedProducers)
 	}
-	r.again(app(p, a, 0, 0, 1), 0)
 	r.mustStore(app(q, c, 0, 0, 1))
-	r.refused(app(p, a, 0, 1, 1), store.CodeProducerExpired)
-	r.again(app(q, b, 0, 0, 1), 0)
+	r.refused(app(p, quietest, 0, 0, 1), store.CodeProducerExpired)
+	r.again(app(q, second, 0, 0, 1), 0)
+	r.again(app(p, third, 0, 0, 1), 1)
 	r.restart()
 }

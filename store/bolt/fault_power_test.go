@@ -40,13 +40,13 @@ func TestPowerLoss(t *testing.T) {
 	t.Logf("-power.seed %d", seed)
 	run := recordRun(t, seed)
 	images := newImages(run.events, rand.New(rand.NewPCG(seed, 1)))
-	perSync := 1 + *powerImages/max(1, images.syncs)
 	var work errgroup.Group
 	work.SetLimit(2)
 	var mu sync.Mutex
 	count, missing, torn := 0, 0, 0
-	for images.next() {
-		for n := range perSync {
+	for sync := 0; images.next(); sync++ {
+		upto := *powerImages * (sync + 1) / images.syncs
+		for n := range max(2, upto-count) {
 			img := images.make(n > 0)
 			count++
 			missing += img.lostWrites

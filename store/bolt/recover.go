@@ -149,6 +149,9 @@ func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) erro
 		active.Next = h.lastOffset(base) + 1
 		active.LastAt = h.appendedAt
 	})
+	if err == nil {
+		err = checkReplay(tx, p, &rp)
+	}
 	if err != nil {
 		return err
 	}
@@ -202,6 +205,25 @@ func checkEnd(tx *bbolt.Tx, uid uint64, first int64) error {
 	// Of what has been trimmed, the batches go first.
 	if h, b := end(header), end(body); h != b && (h >= first || b >= first) {
 		return fmt.Errorf("the last batch header is at offset %d, the last batch at %d", h, b)
+	}
+	return nil
+}
+
+// checkReplay checks that a replay came to the end. It goes from key to key, and would end
+// at one that is damaged; the last one is found from above.
+func checkReplay(tx *bbolt.Tx, p *partition, r *replayer) error {
+	if end := logEnd(tx, p); p.active().Next != end {
+		return fmt.Errorf("the batches end below offset %d, the last one below %d", p.active().Next, end)
+	}
+	c := tx.Bucket(bucketMarks).Cursor()
+	k, _ := c.Seek(markKey(p.uid, math.MaxInt64, math.MaxUint64))
+	if k == nil {
+		k, _ = c.Last()
+	} else {
+		k, _ = c.Prev()
+	}
+	if hasUID(k, p.uid) && markNumber(k) >= r.st.marks {
+		return fmt.Errorf("mark %d is missing", r.st.marks)
 	}
 	return nil
 }

@@ -230,6 +230,7 @@ function blockAt(b, x, shape) {
   const label = fitting(range(b.from, b.to), count(b.from), b.width);
   const group = svg("g", { class: `s-block s-${b.kind}` },
     svg("rect", { x, y: top, width: b.width, height: tall, rx: 3 }),
+    b.kind === "held" && svg("path", { class: "s-hatch", d: hatch(x, b.width) }),
     label !== "" && svg("text", { class: "s-seq", x: center, y: top + tall / 2 + 4, "text-anchor": "middle" }, label));
   const below = b.kind === "stored" ? `@${count(b.offset)}` : names[b.kind];
   const under = fitting(below, "", b.width + 4);
@@ -246,9 +247,20 @@ function blockAt(b, x, shape) {
       svg("text", { class: "s-again-text", x: center, y: top - 15, "text-anchor": "middle" }, `×${times + 1}`));
   }
   if (b.kind === "stored" && shape.reused.has(b.from)) {
-    group.append(svg("path", { class: "s-reused", d: `M${x + 4} ${top + 4} l7 7 m0 -7 l-7 7` }));
+    group.append(svg("path", { class: "s-reused", d: `M${x + b.width - 9} ${top - 10} l7 7 m0 -7 l-7 7` }));
   }
   return group;
+}
+
+// Slanted lines across a block: what is held is told by more than its tone.
+function hatch(x, width) {
+  const lines = [];
+  for (let k = 6 - tall; k < width; k += 6) {
+    const from = Math.max(0, -k);
+    const to = Math.min(tall, width - k);
+    lines.push(`M${x + k + from} ${top + tall - from}L${x + k + to} ${top + tall - to}`);
+  }
+  return lines.join("");
 }
 
 // How wide a text is in the monospaced font of 11 px.
