@@ -1,7 +1,7 @@
 package openapi
 
 // requestProblems are about the request itself, before any topic is looked at.
-func requestProblems() []ProblemType {
+func requestProblems() []ProblemType { //nolint:funlen // a table
 	return []ProblemType{
 		{
 			Code: "malformed-request", Status: 400, Title: "The request is malformed", Outcome: NotApplied,

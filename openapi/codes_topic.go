@@ -1,7 +1,7 @@
 package openapi
 
 // topicProblems are about topics, partitions, offsets and snapshots.
-func topicProblems() []ProblemType {
+func topicProblems() []ProblemType { //nolint:funlen // a table
 	return []ProblemType{
 		{
 			Code: "unknown-topic", Status: 404, Title: "There is no such topic", Outcome: NotApplied,
@@ -71,7 +71,7 @@ func topicProblems() []ProblemType {
 }
 
 // sequenceProblems are the refusals of the append rule, and what concerns producers.
-func sequenceProblems() []ProblemType {
+func sequenceProblems() []ProblemType { //nolint:funlen // a table
 	return []ProblemType{
 		{
 			Code: "out-of-order-sequence", Status: 409, Title: "The batch is ahead of its predecessors", Retryable: true, Outcome: NotApplied,

@@ -39,7 +39,7 @@ func TestSecurityIsDocumented(t *testing.T) {
 			var scopes []string
 			if some, ok := op.Extensions["x-scopes"].([]any); ok {
 				for _, s := range some {
-					scopes = append(scopes, s.(string)) //nolint:errcheck // the generator writes strings
+					scopes = append(scopes, s.(string))
 				}
 			}
 			slices.Sort(scopes)

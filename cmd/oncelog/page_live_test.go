@@ -147,7 +147,7 @@ func (p *page) sameTotals(g *gateway) {
 // metrics are those without labels.
 func (g *gateway) metrics() map[string]int64 {
 	g.tb.Helper()
-	r, err := http.Get(g.url + "/metrics") //nolint:noctx // it is answered at once
+	r, err := http.Get(g.url + "/metrics")
 	if err != nil {
 		g.tb.Fatal(err)
 	}

@@ -90,7 +90,8 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) e
 	if err := l.announce(ctx, log); err != nil {
 		return err
 	}
-	defer watch(ctx, control, secure, log)()
+	unwatch := watch(ctx, control, secure, log)
+	defer unwatch()
 	web := newHTTPServer(handler, log)
 	failed := make(chan error, 1)
 	go func() { failed <- serveOn(web, l, secure) }()
@@ -114,7 +115,7 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) e
 // flight, then a snapshot of every partition.
 func (c *serveCmd) stop(ctx context.Context, log *slog.Logger, handler *server.Server, web *http.Server, st *bolt.Store) error {
 	start := time.Now()
-	handler.Drain()
+	handler.Drain() //nolint:contextcheck // what Drain ends has no request
 	drain, cancel := context.WithTimeout(ctx, c.DrainTimeout)
 	defer cancel()
 	if err := web.Shutdown(drain); err != nil {

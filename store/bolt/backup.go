@@ -86,7 +86,7 @@ func (s *Store) spool(ctx context.Context) (b *store.Backup, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.log.Info("the store has been copied for a backup", slog.Int64("bytes", size), slog.Duration("copy", took), slog.Duration("digest", time.Since(start)-took))
+	s.log.InfoContext(ctx, "the store has been copied for a backup", slog.Int64("bytes", size), slog.Duration("copy", took), slog.Duration("digest", time.Since(start)-took))
 	return &store.Backup{Content: f, Size: size, SHA256: sum, Close: done}, nil
 }
 

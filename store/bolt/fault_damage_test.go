@@ -335,7 +335,7 @@ func inUse(t *testing.T, path string) []byte {
 // shm is a directory in memory, where there is one.
 func shm(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "oncelog-damage-")
+	dir, err := os.MkdirTemp("/dev/shm", "oncelog-damage-") //nolint:usetesting // a temporary directory of the test lies on the disk
 	if err != nil {
 		return t.TempDir()
 	}
@@ -439,7 +439,7 @@ func (d *damageStore) examine(t *testing.T, what string, file []byte, counts map
 		}
 		return
 	}
-	defer s.Close() //nolint:errcheck // that it has failed is no news
+	defer s.Close()
 	out := s.Stats().OutOfService
 	counts["out"] += int(out)
 	wrong := int(out)

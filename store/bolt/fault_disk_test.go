@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oncelog/oncelog/internal/faultfs"
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
+	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
 )
 
 // TestFailedWrites lets each of the writes and fsyncs of a commit fail in turn. Whatever

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oncelog/oncelog/internal/faultfs"
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
+	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
 )
 
 // TestFailedReturnLeavesTheTombstone: a producer that has expired comes back with a higher

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -18,9 +19,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/oncelog/oncelog/internal/faultfs"
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
+	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
 )
 
 var (
@@ -120,7 +121,7 @@ func recordRun(t *testing.T, seed uint64) *powerRun {
 	r.open()
 	c := store.DefaultConfig()
 	c.SegmentBytes, c.ProducerExpiryMs = 2<<10, 3_600_000
-	run.do(r, &op{kind: "create", p: store.Partition{Topic: powerTopic}}, func(*op) error {
+	_ = run.do(r, &op{kind: "create", p: store.Partition{Topic: powerTopic}}, func(*op) error {
 		_, err := r.CreateTopic(context.Background(), powerTopic, powerPartitions, c)
 		return err
 	})
@@ -271,7 +272,7 @@ type image struct {
 	lostWrites, tornWrites int
 }
 
-func (img *image) remove() { os.RemoveAll(img.dir) } //nolint:errcheck // it is one of very many
+func (img *image) remove() { os.RemoveAll(img.dir) }
 
 // images makes them out of a record.
 type images struct {
@@ -391,18 +392,14 @@ type sparse struct {
 const sparsePage = 4096
 
 func (s *sparse) clone() *sparse {
-	c := &sparse{pages: make(map[int64][]byte, len(s.pages)), size: s.size}
-	for n, p := range s.pages {
-		c.pages[n] = p // never changed in place
-	}
-	return c
+	return &sparse{pages: maps.Clone(s.pages), size: s.size} // a page is never changed in place
 }
 
 func (s *sparse) apply(e *faultfs.Event) {
 	if e.Path != powerFile {
 		return
 	}
-	switch e.Kind { //nolint:exhaustive // the others change no content
+	switch e.Kind {
 	case faultfs.Truncate:
 		s.size = e.Size // it only grows
 	case faultfs.Write:

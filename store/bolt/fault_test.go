@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oncelog/oncelog/internal/faultfs"
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
+	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
 )
 
 // serveFaults is what a process that was started to serve a disk with faults does.
@@ -107,21 +107,4 @@ func (r *faultRig) restart() {
 	r.check()
 	r.open()
 	r.expect()
-}
-
-// stored expects a partition to hold just these batches, by their first records.
-func (r *faultRig) stored(p store.Partition, want ...string) {
-	r.t.Helper()
-	got, err := readTexts(r.Store, p)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if len(got) != len(want) {
-		r.t.Fatalf("%v holds %q, want %q", p, got, want)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			r.t.Fatalf("%v holds %q, want %q", p, got, want)
-		}
-	}
 }

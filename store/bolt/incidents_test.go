@@ -16,7 +16,7 @@ func TestHeldBatchesAreShown(t *testing.T) {
 	p := r.topic("t", nil)
 	pid, other := r.pid(), r.pid()
 	r.must(app(p, pid, 2, 0, 1), 0)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	late := r.held(ctx, app(p, pid, 2, 4, 3))
 	r.parked(p, 1)

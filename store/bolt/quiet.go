@@ -20,6 +20,7 @@ type quietEntry struct {
 
 // Len, Less, Swap, Push and Pop implement [heap.Interface].
 func (q quietQueue) Len() int { return len(q) }
+
 func (q quietQueue) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(q[i].at, q[j].at), cmp.Compare(q[i].p.uid, q[j].p.uid)) < 0
 }

@@ -46,6 +46,7 @@ func serve(below, mount string) error {
 	}
 	data := &fs.LoopbackRoot{Path: below, Dev: st.Dev}
 	newNode := func() *node { return &node{LoopbackNode: fs.LoopbackNode{RootData: data}, state: s} }
+	//nolint:staticcheck // what replaces it wraps nodes and does not make them
 	data.NewNode = func(*fs.LoopbackRoot, *fs.Inode, string, *syscall.Stat_t) fs.InodeEmbedder { return newNode() }
 	root := newNode()
 	data.RootNode = root

@@ -3,6 +3,7 @@
 package faultfs
 
 import (
+	"context"
 	"encoding/gob"
 	"errors"
 	"io"
@@ -39,7 +40,7 @@ func New(tb testing.TB) *FS {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	fs.cmd = exec.Command(self)
+	fs.cmd = exec.CommandContext(context.Background(), self)
 	fs.cmd.Env = append(os.Environ(), envBelow+"="+below, envMount+"="+fs.Dir)
 	fs.cmd.Stderr = fs.err
 	in, errIn := fs.cmd.StdinPipe()
