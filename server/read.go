@@ -217,7 +217,11 @@ func cutRecords(recs *store.Records, from int64, q readRequest) (end int64, err 
 func wholeBatches(recs *store.Records, from int64, q readRequest) (end int64, ok bool) {
 	end = from
 	var bytes int
+	var rd batch.Reader
 	for i := range recs.Batches {
+		if rd.ResetVerified(recs.Batches[i].Bytes) != nil { // no batch: it is to be found before the answer begins
+			return 0, false
+		}
 		bytes += len(recs.Batches[i].Bytes)
 		end = recs.Batches[i].LastOffset + 1
 	}
