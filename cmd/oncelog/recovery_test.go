@@ -50,10 +50,10 @@ func TestRecoveryOfLargeLog(t *testing.T) {
 		t.Errorf("the log has %d bytes", before.Bytes)
 	}
 	var recovered struct {
-		Headers  int64         `json:"replayed.headers"`
-		Bytes    int64         `json:"replayed.bytes"`
-		Damaged  int64         `json:"snapshots.damaged"`
-		Duration string        `json:"duration"`
+		Headers  int64  `json:"replayed.headers"`
+		Bytes    int64  `json:"replayed.bytes"`
+		Damaged  int64  `json:"snapshots.damaged"`
+		Duration string `json:"duration"`
 	}
 	if err := g.logs.find("recovered", &recovered); err != nil {
 		t.Fatal(err)
