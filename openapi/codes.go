@@ -55,9 +55,9 @@ type ProblemGroup struct {
 // belongs together stands together.
 func ProblemGroups() []ProblemGroup {
 	return []ProblemGroup{
-		{"Producers and sequences", sequenceProblems()},
-		{"Topics, partitions and offsets", topicProblems()},
-		{"The request", requestProblems()},
+		{"Producers and sequences", slices.Concat(sequenceProblems(), producerProblems())},
+		{"Topics, partitions and offsets", slices.Concat(topicProblems(), offsetProblems())},
+		{"The request", slices.Concat(requestProblems(), headProblems())},
 		{"Access", accessProblems()},
 		{"The server", serviceProblems()},
 	}

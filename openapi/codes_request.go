@@ -1,7 +1,7 @@
 package openapi
 
-// requestProblems are about the request itself, before any topic is looked at.
-func requestProblems() []ProblemType { //nolint:funlen // a table
+// requestProblems are about what a request carries, before any topic is looked at.
+func requestProblems() []ProblemType {
 	return []ProblemType{
 		{
 			Code: "malformed-request", Status: 400, Title: "The request is malformed", Outcome: NotApplied,
@@ -56,6 +56,12 @@ func requestProblems() []ProblemType { //nolint:funlen // a table
 				Limit: new(int64(1048576)), Actual: new(int64(1258291)),
 			},
 		},
+	}
+}
+
+// headProblems are about the path, the method and the headers of a request.
+func headProblems() []ProblemType {
+	return []ProblemType{
 		{
 			Code: "not-acceptable", Status: 406, Title: "None of the accepted media types can be given", Outcome: NotApplied,
 			Meaning:   "The `Accept` header leaves no media type in which this path can answer.",

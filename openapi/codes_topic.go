@@ -1,7 +1,7 @@
 package openapi
 
-// topicProblems are about topics, partitions, offsets and snapshots.
-func topicProblems() []ProblemType { //nolint:funlen // a table
+// topicProblems are about topics and partitions.
+func topicProblems() []ProblemType {
 	return []ProblemType{
 		{
 			Code: "unknown-topic", Status: 404, Title: "There is no such topic", Outcome: NotApplied,
@@ -34,6 +34,12 @@ func topicProblems() []ProblemType { //nolint:funlen // a table
 			RetrySafe: safeLater,
 			Example:   about("/topics", `topic "orders" is being deleted`),
 		},
+	}
+}
+
+// offsetProblems are about what is kept at an offset.
+func offsetProblems() []ProblemType {
+	return []ProblemType{
 		{
 			Code: "records-trimmed", Status: 410, Title: "The records are no longer kept", Outcome: NotApplied,
 			Meaning: "The partition once had records at this offset, and has none below `earliestOffset` any more: they went by the topic's retention, or somebody trimmed them.",
@@ -70,8 +76,8 @@ func topicProblems() []ProblemType { //nolint:funlen // a table
 	}
 }
 
-// sequenceProblems are the refusals of the append rule, and what concerns producers.
-func sequenceProblems() []ProblemType { //nolint:funlen // a table
+// sequenceProblems are about the sequences of a batch.
+func sequenceProblems() []ProblemType {
 	return []ProblemType{
 		{
 			Code: "out-of-order-sequence", Status: 409, Title: "The batch is ahead of its predecessors", Retryable: true, Outcome: NotApplied,
@@ -115,6 +121,12 @@ func sequenceProblems() []ProblemType { //nolint:funlen // a table
 				ExpectedSeq: new(int64(3)), ReceivedSeq: new(int64(2)),
 			},
 		},
+	}
+}
+
+// producerProblems are about a producer as a whole.
+func producerProblems() []ProblemType {
+	return []ProblemType{
 		{
 			Code: "producer-fenced", Status: 409, Title: "A newer epoch has replaced this one", Outcome: NotApplied,
 			Meaning: "The partition has had a batch of this producer with a higher epoch, `currentEpoch`. Another instance has taken over, and this sender is the one that was replaced.",

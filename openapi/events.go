@@ -46,7 +46,8 @@ type Diagnosis struct {
 type Finding struct {
 	// Whether something has to be done about it.
 	Level string `json:"level" validate:"required" enums:"attention,trouble" example:"trouble"`
-	// What it is: a problem code, or one of lasting-gap, disk-low and commits-slow.
+	// What it is: a problem code, or one of lasting-gap, disk-low, commits-slow and
+	// producers-many.
 	Code string `json:"code" validate:"required" example:"lasting-gap"`
 	// What is the matter.
 	Sentence string `json:"sentence" validate:"required" example:"Producer 7 has left a gap in orders/0: sequences 3 to 4 are missing."`

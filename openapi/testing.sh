@@ -10,16 +10,21 @@ tmp=$(mktemp -d)
 server=
 trap 'stop_server; rm -rf -- "$tmp"' EXIT
 
-# start_server [FLAG...] builds the program, starts it on a free port with an empty
-# store, and puts its URL into $url. It must be called from the root of the module. With
-# ONCELOG_BINARY set, that program is taken as it is.
-start_server() {
-  local i binary=${ONCELOG_BINARY:-}
-  if [[ -z $binary ]]; then
-    binary=$tmp/oncelog
-    go build -o "$binary" ./cmd/oncelog
+# build_server builds the program, and puts its path into $oncelog. It must be called from
+# the root of the module. With ONCELOG_BINARY set, that program is taken as it is.
+build_server() {
+  oncelog=${ONCELOG_BINARY:-}
+  if [[ -z $oncelog ]]; then
+    oncelog=$tmp/oncelog
+    go build -o "$oncelog" ./cmd/oncelog
   fi
-  "$binary" serve --data "$tmp/data" --listen 127.0.0.1:0 --listen-file "$tmp/url" "$@" >"$tmp/server.log" 2>&1 &
+}
+
+# start_server [FLAG...] starts it on a free port with the store in $tmp/data, and puts its
+# URL into $url.
+start_server() {
+  local i
+  "$oncelog" serve --data "$tmp/data" --listen 127.0.0.1:0 --listen-file "$tmp/url" "$@" >"$tmp/server.log" 2>&1 &
   server=$!
   for ((i = 0; i < 300; i++)); do
     if [[ -s $tmp/url ]]; then

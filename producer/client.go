@@ -184,8 +184,13 @@ func (c *Client) request(ctx context.Context, r call, id string) (*http.Request,
 
 // decode reads the whole body, so that the connection can be used again.
 func (c *Client) decode(resp *http.Response, out any) error {
-	if out == nil {
+	switch out := out.(type) {
+	case nil:
 		_, err := io.Copy(io.Discard, resp.Body)
+		return err
+	case *[]byte:
+		var err error
+		*out, err = io.ReadAll(resp.Body)
 		return err
 	}
 	return json.UnmarshalRead(resp.Body, out)

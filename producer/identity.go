@@ -28,9 +28,10 @@ func (s *identities) current() (identity, bool) {
 	return s.cur, s.have
 }
 
-// bump gives an identity newer than from: a higher epoch, by no more than the
-// decision to use it (KIP-360), or a new id when the epochs are used up.
-func (s *identities) bump(from identity) (identity, bool) {
+// bump gives an identity newer than from: an epoch that is higher, and above the given
+// one, by no more than the decision to use it (KIP-360), or a new id when the epochs are
+// used up.
+func (s *identities) bump(from identity, above int64) (identity, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -38,11 +39,11 @@ func (s *identities) bump(from identity) (identity, bool) {
 		return identity{}, false
 	case s.cur != from: // another partition was first
 		return s.cur, true
-	case s.cur.epoch == sequence.Max:
+	case max(s.cur.epoch, above) >= sequence.Max:
 		s.have = false
 		return identity{}, false
 	}
-	s.cur.epoch++
+	s.cur.epoch = max(s.cur.epoch, above) + 1
 	return s.cur, true
 }
 

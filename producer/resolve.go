@@ -46,7 +46,7 @@ func (l *sequenced) renumber() bool {
 		if l.newID {
 			id, ok = l.ids.replace(l.id)
 		} else {
-			id, ok = l.ids.bump(l.id)
+			id, ok = l.ids.bump(l.id, l.above)
 		}
 		return ok
 	}, &id)
@@ -54,7 +54,7 @@ func (l *sequenced) renumber() bool {
 		return false
 	}
 	l.id, l.next = id, 0
-	l.reset, l.newID = "", false
+	l.reset, l.newID, l.above = "", false, -1
 	l.resets++
 	var left []*outBatch
 	for _, b := range l.flight {
@@ -71,6 +71,22 @@ func (l *sequenced) renumber() bool {
 	}
 	l.flight = left
 	return true
+}
+
+// forgotten goes on where the server no longer knows what old producers have stored, only
+// that none of them got beyond an epoch. It may be that this one never was there. Whether
+// an earlier request of a batch was carried out will never be known then, so that batch must
+// not be sent again.
+func (l *sequenced) forgotten(b *outBatch, epoch int64, now time.Time) {
+	l.above = max(l.above, epoch)
+	l.requeue(b, now)
+	l.want(ResetExpired, false, now)
+	for _, o := range l.flight {
+		if o.lostSome && o.state != acked && o.state != hole && o.state != inAir {
+			l.undecidable(o) // and what may be stored behind it
+			return
+		}
+	}
 }
 
 // found takes the answer to the question whether b, the lowest in flight, is stored.

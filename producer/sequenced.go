@@ -30,6 +30,7 @@ type sequenced struct {
 
 	reset   ResetReason // wanted, "" for none
 	newID   bool        // the reset needs another id, not only another epoch
+	above   int64       // an epoch that the next one must be above
 	resets  int         // since the last success
 	resetAt time.Time
 }
@@ -39,7 +40,7 @@ type sequenced struct {
 const lastStart = sequence.Max - maxBatchCount
 
 func newSequenced(cfg laneConfig, ids *identities) *sequenced {
-	return &sequenced{cfg: cfg, ids: ids}
+	return &sequenced{cfg: cfg, ids: ids, above: -1}
 }
 
 func (l *sequenced) plan(now time.Time) plan {
@@ -81,7 +82,7 @@ func (l *sequenced) plan(now time.Time) plan {
 func (l *sequenced) join() bool {
 	id, ok := l.ids.current()
 	if ok && l.joined && id == l.id && l.next > lastStart {
-		l.note(ResetExhausted, func() bool { id, ok = l.ids.bump(l.id); return ok }, &id)
+		l.note(ResetExhausted, func() bool { id, ok = l.ids.bump(l.id, l.above); return ok }, &id)
 	}
 	if !ok {
 		return false
@@ -300,6 +301,10 @@ func (l *sequenced) stateExpired(b *outBatch, e *Error, now time.Time) {
 		}
 		if p.LastSeq.Value != nil {
 			last = *p.LastSeq.Value
+		}
+		if p.LastSeq.Present && p.LastSeq.Value == nil {
+			l.forgotten(b, epoch, now)
+			return
 		}
 	}
 	if epoch > l.id.epoch {

@@ -39,8 +39,10 @@ func newWorld(t testing.TB) *world {
 }
 
 // renew replaces the server by one that knows nothing but the empty topic.
-func (w *world) renew() {
-	w.store = memory.Open(memory.Options{})
+func (w *world) renew() { w.renewWith(memory.Options{}) }
+
+func (w *world) renewWith(o memory.Options) {
+	w.store = memory.Open(o)
 	if _, err := w.store.CreateTopic(w.t.Context(), "t", 3, store.DefaultConfig()); err != nil {
 		w.t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ func gone(err error) error {
 }
 
 const (
-	// firstRead is how much memory a body gets at first, whatever length it declares.
+	// firstRead is how much memory a body gets at first, whatever length it declares, and
+	// how much is read, and counted, at a time.
 	firstRead = 64 << 10
 	// trustedLength is up to where a declared length is believed at once: a batch of the
 	// default size with its frame. Of a longer one as much must have come first.
@@ -45,6 +46,8 @@ type bodies struct {
 	limit int64
 	gzip  sync.Pool // *gzip.Reader
 	zstd  sync.Pool // *zstd.Decoder
+	heads sync.Pool // *[firstRead]byte: the beginning of a long body
+	coded sync.Pool // *[]byte: a body that is to be decoded as a whole
 }
 
 // network is a request body that remembers whether reading it failed, so that a
@@ -83,16 +86,86 @@ func (b *bodies) read(r *http.Request, dst []byte) ([]byte, error) {
 	if coding == "" && r.ContentLength > b.limit {
 		return dst, b.tooLarge(r.ContentLength)
 	}
-	src := &network{body: r.Body, left: b.limit + codingOverhead}
+	in := &incoming{network: network{body: r.Body, left: b.limit + codingOverhead}, ctx: r.Context(), length: r.ContentLength}
+	in.timed, _ = r.Body.(*timedBody)
+	if err := in.begin(); err != nil {
+		return dst, err
+	}
 	switch coding {
 	case "gzip":
-		dst, err = b.readGzip(src, dst)
+		dst, err = b.readGzip(in, dst)
 	case "zstd":
-		dst, err = b.readZstd(src, dst)
+		dst, err = b.readZstd(in, dst)
 	default:
-		dst, err = b.readAll(src, grow(dst, r.ContentLength), r.ContentLength)
+		dst, err = b.readPlain(in, dst)
 	}
-	return dst, b.readError(r.Context(), src, coding, err)
+	in.arrived()
+	return dst, b.readError(in, coding, err)
+}
+
+// incoming is a request body that is being read.
+type incoming struct {
+	network
+	ctx    context.Context //nolint:containedctx // that of the request
+	length int64           // as declared, −1: it was not
+	timed  *timedBody      // nil: nothing is counted
+}
+
+// begin refuses a body that there is no room for before any of it has been read.
+func (in *incoming) begin() error {
+	if in.timed == nil {
+		return nil
+	}
+	if !in.timed.hold.room(in.length) {
+		return noRoomForBody()
+	}
+	in.timed.hold.watch(in.timed)
+	return nil
+}
+
+// claim counts n bytes of memory for the body.
+func (in *incoming) claim(n int) error {
+	if in.timed == nil {
+		return nil
+	}
+	err := in.timed.hold.claim(in.ctx, int64(n))
+	if errors.Is(err, errNoRoom) {
+		return noRoomForBody()
+	}
+	return err
+}
+
+// arrived says that nothing more is expected of the client.
+func (in *incoming) arrived() {
+	if in.timed != nil {
+		in.timed.hold.unwatch()
+	}
+}
+
+func noRoomForBody() *problem {
+	return overloaded("too many request bodies are in memory")
+}
+
+// readPlain reads a body that is as it is. Of a long one the beginning has to come before
+// memory is given for the rest.
+func (b *bodies) readPlain(in *incoming, dst []byte) ([]byte, error) {
+	start := len(dst)
+	if in.length <= firstRead || int64(cap(dst)-start) > in.length {
+		return b.readAll(in, in, grow(dst, in.length), start, in.length)
+	}
+	head, ok := b.heads.Get().(*[firstRead]byte)
+	if !ok {
+		head = new([firstRead]byte)
+	}
+	defer b.heads.Put(head)
+	if err := in.claim(len(head)); err != nil {
+		return dst, err
+	}
+	n, err := io.ReadFull(in, head[:])
+	if err != nil {
+		return dst, err
+	}
+	return b.readAll(in, in, append(grow(dst, in.length), head[:n]...), start, in.length)
 }
 
 // grow makes room for a body of a declared length, which is not believed too far.
@@ -107,15 +180,18 @@ func grow(dst []byte, length int64) []byte {
 	return append(make([]byte, 0, int64(len(dst))+want), dst...)
 }
 
-// readAll is io.ReadAll into dst, ended by a too-large problem above the limit. length is
-// what has been declared, −1: nothing.
-func (b *bodies) readAll(r io.Reader, dst []byte, length int64) ([]byte, error) {
-	start := len(dst)
+// readAll is io.ReadAll into dst, behind what begins at start, ended by a too-large
+// problem above the limit. length is what has been declared, −1: nothing.
+func (b *bodies) readAll(in *incoming, r io.Reader, dst []byte, start int, length int64) ([]byte, error) {
 	for {
 		if len(dst) == cap(dst) {
 			dst = slices.Grow(dst, int(max(1, min(length+1-int64(len(dst)-start), 4*int64(len(dst))))))
 		}
-		n, err := r.Read(dst[len(dst):cap(dst)])
+		end := min(cap(dst), len(dst)+firstRead)
+		if err := in.claim(end - start); err != nil {
+			return dst, err
+		}
+		n, err := r.Read(dst[len(dst):end])
 		dst = dst[:len(dst)+n]
 		if read := int64(len(dst) - start); read > b.limit {
 			return dst, b.tooLarge(read)
@@ -129,52 +205,75 @@ func (b *bodies) readAll(r io.Reader, dst []byte, length int64) ([]byte, error) 
 	}
 }
 
-func (b *bodies) readGzip(src io.Reader, dst []byte) ([]byte, error) {
+func (b *bodies) readGzip(in *incoming, dst []byte) ([]byte, error) {
 	z, ok := b.gzip.Get().(*gzip.Reader)
 	if !ok {
 		z = new(gzip.Reader)
 	}
 	defer b.gzip.Put(z)
-	if err := z.Reset(src); err != nil {
+	if err := z.Reset(in); err != nil {
 		return dst, err
 	}
-	return b.readAll(z, grow(dst, -1), -1)
+	return b.readAll(in, z, grow(dst, -1), len(dst), -1)
 }
 
-func (b *bodies) readZstd(src io.Reader, dst []byte) ([]byte, error) {
+// readZstd reads the whole body before it decodes it: a frame may ask for a window of 8 MiB,
+// and in a stream that would be held for as long as the client takes to send the rest.
+func (b *bodies) readZstd(in *incoming, dst []byte) ([]byte, error) {
+	coded, ok := b.coded.Get().(*[]byte)
+	if !ok {
+		coded = new([]byte)
+	}
+	defer b.coded.Put(coded)
+	var err error
+	if *coded, err = b.readPlain(in, (*coded)[:0]); err != nil {
+		return dst, err
+	}
+	in.arrived()
 	z, ok := b.zstd.Get().(*zstd.Decoder)
 	if !ok {
-		var err error
-		// One goroutine, the caller's; the window bounds what a frame can make us hold.
-		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
+		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderMaxMemory(uint64(b.limit)))
 		if err != nil {
 			return dst, err
 		}
 	}
 	defer b.zstd.Put(z)
-	if err := z.Reset(src); err != nil {
+	size := b.limit // unless it says so
+	var h zstd.Header
+	if h.Decode(*coded) == nil && h.HasFCS && !h.Skippable {
+		size = int64(min(h.FrameContentSize, uint64(b.limit)))
+	}
+	if err := in.claim(len(*coded) + int(size)); err != nil {
 		return dst, err
 	}
-	dst, err := b.readAll(z, grow(dst, -1), -1)
-	return dst, errors.Join(err, z.Reset(nil)) // let go of the body
+	dst, err = z.DecodeAll(*coded, dst)
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		return dst, b.tooLarge(b.limit + 1)
+	}
+	return dst, err
 }
 
 // readError says what a failure to read a body means for the client.
-func (b *bodies) readError(ctx context.Context, src *network, coding string, err error) error {
+func (b *bodies) readError(in *incoming, coding string, err error) error {
 	var p *problem
 	switch {
 	case err == nil, errors.As(err, &p):
 		return err
-	case errors.Is(src.err, errTooLong):
+	case errors.Is(in.err, errTooLong):
 		return b.tooLarge(b.limit + codingOverhead)
-	case errors.Is(src.err, io.ErrUnexpectedEOF):
+	case errors.Is(in.err, io.ErrUnexpectedEOF):
 		return malformed("", "the body ended before the length that was announced")
-	case errors.Is(src.err, os.ErrDeadlineExceeded):
+	case errors.Is(in.err, os.ErrDeadlineExceeded) && in.timed != nil && in.timed.told.Load():
+		return overloaded("the body was taking its time when others needed the memory")
+	case errors.Is(in.err, os.ErrDeadlineExceeded):
 		return malformed("", "the body did not arrive in time")
-	case src.err != nil && lost(ctx, src.err):
-		return gone(src.err)
-	case src.err != nil:
-		return unreadable("the body is not framed as HTTP has it", src.err)
+	case in.err != nil && lost(in.ctx, in.err):
+		return gone(in.err)
+	case in.err != nil:
+		return unreadable("the body is not framed as HTTP has it", in.err)
+	case isContext(err):
+		return gone(err)
 	default:
 		return unreadable("the body is not valid "+coding, err)
 	}

@@ -23,6 +23,7 @@ const (
 	findingLastingGap  = "lasting-gap"
 	findingDiskLow     = "disk-low"
 	findingCommitsSlow = "commits-slow"
+	findingCrowded     = "producers-many"
 )
 
 const (
@@ -247,6 +248,18 @@ func resourceFindings(v *visit) []openapi.Finding {
 			Sentence: fmt.Sprintf("Commits take up to %.1f s.", p99.Seconds()),
 			Advice:   "Each append waits for the disk to confirm it. Look whether something else keeps the disk busy.",
 		})
+	}
+	if n := v.stats.NearMaxProducers; n > 0 {
+		f := openapi.Finding{
+			Level: levelAttention, Code: findingCrowded,
+			Sentence: fmt.Sprintf("%d partitions remember almost as many producers as they may.", n),
+			Advice: "Beyond maxProducers of its topic, a partition forgets those that have been quiet for longest. " +
+				"Let senders keep their producer ids instead of taking new ones, or raise the topic's maxProducers.",
+		}
+		if n == 1 {
+			f.Sentence = "A partition remembers almost as many producers as it may."
+		}
+		out = append(out, f)
 	}
 	return out
 }

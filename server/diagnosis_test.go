@@ -143,7 +143,8 @@ func (s statsStore) Stats() store.Stats {
 
 func TestDiagnosisOfResources(t *testing.T) {
 	for code, change := range map[string]func(*store.Stats){
-		"disk-low": func(s *store.Stats) { s.DiskFree, s.FreeBytes = 100<<20, 50<<20 },
+		"producers-many": func(s *store.Stats) { s.NearMaxProducers = 2 },
+		"disk-low":       func(s *store.Stats) { s.DiskFree, s.FreeBytes = 100<<20, 50<<20 },
 		"commits-slow": func(s *store.Stats) {
 			n := time.Now().Unix() // grows from event to event
 			s.Commits, s.CommitNanos = n, n*int64(2*time.Second)

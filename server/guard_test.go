@@ -137,7 +137,7 @@ func TestRevokedWhileItWaits(t *testing.T) {
 	other := l.token(t, "other", "consume")
 
 	polled := make(chan *answer)
-	go func() { polled <- l.get(p+"/records?waitMs=60000", spy) }()
+	go func() { polled <- l.get(p+"/records?waitMs=60000", spy, "X-Request-Id: poll") }()
 	<-waiting
 	next, _ := l.follow(t.Context(), p+"/records", spy)
 	if ev, err := next(); err != nil || ev.comment != "from 0" {
@@ -153,6 +153,11 @@ func TestRevokedWhileItWaits(t *testing.T) {
 	l.revoke(t, "spy")
 	(<-polled).problem("unauthenticated")
 	l.json("POST", p+"/batches", `{"records":[{"valueText":"later"}]}`, l.root).is(200)
+	for _, line := range l.log.lines(t) { // a client may ask again by itself when it is just cut off
+		if line["request.id"] == "poll" && line["status"] != 401.0 {
+			t.Errorf("the poll ended with %v", line)
+		}
+	}
 	for {
 		ev, err := next()
 		if err == io.EOF { //nolint:errorlint // bufio gives it as it is

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -38,6 +39,8 @@ type exchange struct {
 	idField [1]string
 	scratch [256]byte // for a short answer
 	body    timedBody
+	answer  holder // memory for what was read
+	leaving atomic.Bool
 	caller  *access.Caller // who asks; nil where anybody may
 	meter   *access.Meter  // nil: nothing is counted
 }
@@ -61,6 +64,14 @@ func (x *exchange) Write(b []byte) (int, error) {
 		x.meter.Used(int64(n))
 	}
 	return n, err
+}
+
+// leave ends the wait for a client that takes its time to read.
+func (x *exchange) leave() {
+	x.leaving.Store(true)
+	if c, ok := x.ResponseWriter.(interface{ SetWriteDeadline(t time.Time) error }); ok {
+		_ = c.SetWriteDeadline(time.Unix(1, 0))
+	}
 }
 
 // Unwrap lets [http.ResponseController] reach the connection.
@@ -103,6 +114,8 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}
 		s.metrics.inFlight.Inc()
 		defer func() { // after the recovery, and whatever becomes of that
+			x.body.hold.end()
+			x.answer.end()
 			s.metrics.inFlight.Dec()
 			s.report(x, r)
 		}()
@@ -112,7 +125,8 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			}
 		}()
 		if r.ContentLength != 0 {
-			x.body = timedBody{ReadCloser: r.Body, w: w, timeout: s.options.BodyTimeout}
+			x.body.ReadCloser, x.body.w, x.body.timeout = r.Body, w, s.options.BodyTimeout
+			x.body.hold.budget = s.bodyMemory
 			r.Body = &x.body
 		}
 		next.ServeHTTP(x, r)

@@ -10,8 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/oncelog/oncelog/store"
 )
 
 // metrics are what /metrics exposes. Labels are the route's pattern, method and
@@ -59,7 +57,7 @@ func newMetrics(s *Server) *metrics {
 		Name: "oncelog_build_info", Help: "Always 1; the labels say what is running.",
 		ConstLabels: prometheus.Labels{"version": s.options.Version, "revision": s.options.Revision, "go": runtime.Version()},
 	}, func() float64 { return 1 })
-	m.registry.MustRegister(m.inFlight, m.requests, m.duration, build, newStoreCollector(s), accessCollector{s},
+	m.registry.MustRegister(m.inFlight, m.requests, m.duration, build, newStoreCollector(s), engineCollector{s}, accessCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
@@ -117,68 +115,4 @@ func (m *metrics) seriesOf(key seriesKey) *series {
 	m.series[key] = one
 	m.mu.Unlock()
 	return one
-}
-
-// storeCollector turns the engine's own counters into metrics at each scrape.
-type storeCollector struct {
-	server *Server
-	stats  []storeMetric
-}
-
-type storeMetric struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(*store.Stats) float64
-}
-
-func newStoreCollector(s *Server) *storeCollector {
-	c := &storeCollector{server: s}
-	add := func(kind prometheus.ValueType, name, help string, value func(*store.Stats) float64) {
-		c.stats = append(c.stats, storeMetric{prometheus.NewDesc("oncelog_"+name, help, nil, nil), kind, value})
-	}
-	counter := func(name, help string, value func(*store.Stats) int64) {
-		add(prometheus.CounterValue, name, help, func(st *store.Stats) float64 { return float64(value(st)) })
-	}
-	gauge := func(name, help string, value func(*store.Stats) int64) {
-		add(prometheus.GaugeValue, name, help, func(st *store.Stats) float64 { return float64(value(st)) })
-	}
-	counter("batches_stored_total", "Batches stored.", func(st *store.Stats) int64 { return st.Accepted })
-	counter("records_stored_total", "Records stored.", func(st *store.Stats) int64 { return st.Records })
-	counter("stored_bytes_total", "Bytes of encoded batches stored.", func(st *store.Stats) int64 { return st.Bytes })
-	counter("batches_duplicate_total", "Batches recognised as stored before.", func(st *store.Stats) int64 { return st.Duplicates })
-	counter("batches_held_total", "Batches held until their predecessors came.", func(st *store.Stats) int64 { return st.Held })
-	counter("gaps_passing_total", "Out-of-order refusals within the window of batches that may overtake each other.", func(st *store.Stats) int64 { return st.PassingGaps })
-	counter("gaps_lasting_total", "Out-of-order refusals that mean lost batches.", func(st *store.Stats) int64 { return st.LastingGaps })
-	counter("batches_fenced_total", "Batches refused because a newer epoch had come.", func(st *store.Stats) int64 { return st.Fenced })
-	counter("batches_expired_total", "Batches refused because their producer had expired.", func(st *store.Stats) int64 { return st.Expired })
-	counter("batches_reused_total", "Batches refused because their sequence belongs to another payload.", func(st *store.Stats) int64 { return st.Reused })
-	counter("batches_overlapping_total", "Batches refused because they overlap stored ones.", func(st *store.Stats) int64 { return st.Overlaps })
-	counter("commits_total", "Durable transactions.", func(st *store.Stats) int64 { return st.Commits })
-	add(prometheus.CounterValue, "commit_seconds_total", "Time spent in durable transactions.",
-		func(st *store.Stats) float64 { return time.Duration(st.CommitNanos).Seconds() })
-	gauge("batches_parked", "Batches held right now.", func(st *store.Stats) int64 { return st.Parked })
-	gauge("store_size_bytes", "Size of the store on disk.", func(st *store.Stats) int64 { return st.StoreBytes })
-	gauge("store_free_bytes", "Part of the store that is free for new data.", func(st *store.Stats) int64 { return st.FreeBytes })
-	gauge("disk_free_bytes", "Free space of the store's file system, -1 when unknown.", func(st *store.Stats) int64 { return st.DiskFree })
-	return c
-}
-
-// Describe implements [prometheus.Collector].
-func (c *storeCollector) Describe(out chan<- *prometheus.Desc) {
-	for i := range c.stats {
-		out <- c.stats[i].desc
-	}
-}
-
-// Collect implements [prometheus.Collector]. Without a store there is nothing to tell.
-func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
-	st, err := c.server.store()
-	if err != nil {
-		return
-	}
-	stats := st.Stats()
-	for i := range c.stats {
-		m := &c.stats[i]
-		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&stats))
-	}
 }

@@ -100,6 +100,7 @@ func (s *Server) fail(x *exchange, r *http.Request, err error) {
 	if after := s.problems[body.Code].RetryAfter; after > 0 && header[0] != headerRetryAfter {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
+	x.body.hold.end() // before the rest is waited for
 	if r.ProtoMajor == 1 && !x.drainBody(r) {
 		h.Set("Connection", "close")
 	}

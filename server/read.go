@@ -71,7 +71,7 @@ func (s *Server) readRecords(x *exchange, r *http.Request, st store.Store) error
 	if q.media == mediaEventStream {
 		return s.follow(x, r, st, q)
 	}
-	recs, from, err := s.fetch(r.Context(), st, q)
+	recs, from, err := s.fetch(r.Context(), x, st, q)
 	if err != nil {
 		return err
 	}
@@ -146,9 +146,9 @@ func parseRead(r *http.Request) (readRequest, error) {
 }
 
 // fetch reads, and at the end of the partition waits for records as long as was asked.
-func (s *Server) fetch(ctx context.Context, st store.Store, q readRequest) (recs store.Records, from int64, err error) {
+func (s *Server) fetch(ctx context.Context, x *exchange, st store.Store, q readRequest) (recs store.Records, from int64, err error) {
 	read := func(offset int64) (err error) {
-		recs, err = st.Read(ctx, store.Read{Partition: q.partition, Offset: offset, MaxRecords: q.limit, MaxBytes: q.maxBytes})
+		recs, err = s.read(ctx, x, st, q, offset)
 		return err
 	}
 	from, err = q.from.resolve(ctx, st, q.partition, read)
@@ -169,6 +169,40 @@ func (s *Server) fetch(ctx context.Context, st store.Store, q readRequest) (recs
 		return recs, from, err
 	}
 	return recs, from, read(from)
+}
+
+// usualRead is what a read may hold in any case: the default of maxBytes, and a batch of
+// the default size goes beyond it at most.
+const usualRead = defaultReadBytes + 1<<20
+
+// read reads within what answers may hold. When memory is short a large read gets less
+// than it has asked for, and has to wait for a moment.
+func (s *Server) read(ctx context.Context, x *exchange, st store.Store, q readRequest, offset int64) (store.Records, error) {
+	x.answer.budget = s.readMemory
+	r := store.Read{Partition: q.partition, Offset: offset, MaxRecords: q.limit, MaxBytes: q.maxBytes}
+	if r.MaxBytes > defaultReadBytes && !x.answer.grow(int64(r.MaxBytes)+1<<20) {
+		r.MaxBytes = defaultReadBytes
+	}
+	err := x.answer.await(ctx, min(int64(r.MaxBytes)+1<<20, usualRead))
+	var recs store.Records
+	size := int64(0)
+	if err == nil {
+		recs, err = st.Read(ctx, r)
+		for i := range recs.Batches {
+			size += int64(len(recs.Batches[i].Bytes))
+		}
+	}
+	if err == nil {
+		err = x.answer.await(ctx, size) // a batch may be larger than was thought
+	}
+	if errors.Is(err, errNoRoom) {
+		err = overloaded("too many answers are in memory")
+	}
+	if err != nil {
+		recs, size = store.Records{}, 0
+	}
+	x.answer.shrink(size)
+	return recs, err
 }
 
 func isContext(err error) bool {

@@ -111,9 +111,13 @@ func (w *recordWriter) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
+	w.x.answer.watch(w.x)
 	err := w.control.SetWriteDeadline(time.Now().Add(w.timeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return gone(err)
+	}
+	if w.x.leaving.Load() { // it may have been told so before the deadline was set
+		return gone(errNoRoom)
 	}
 	_, err = w.x.Write(w.buf)
 	w.buf = w.buf[:0]

@@ -11,6 +11,7 @@ import (
 // Header values that many answers share: constants that Go cannot write as such.
 var (
 	typeJSON         = []string{"application/json"}
+	typeBytes        = []string{"application/octet-stream"}
 	typeProblem      = []string{"application/problem+json"}
 	noSniff          = []string{"nosniff"}
 	sameOrigin       = []string{"same-origin"}

@@ -70,6 +70,7 @@ func (s *Server) register(g *guarded) {
 	g.Delete(snapshot, s.api(s.deleteSnapshot))
 	g.Post(snapshot+"/verify", s.api(s.verifySnapshot))
 
+	g.Get("/backup", s.api(s.backup))
 	g.Post("/tickets", s.plain(s.createTicket))
 	g.Get("/limits", s.plain(s.limits))
 	g.Get("/version", s.plain(s.version))

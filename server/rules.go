@@ -77,6 +77,7 @@ func rules() map[string]rule {
 		"DELETE " + snapshot:           admin,
 		"POST " + snapshot + "/verify": admin,
 
+		"GET /backup":   {scopes: access.Admin, about: allTopics},
 		"POST /tickets": {},
 		"GET /limits":   {},
 		"GET /version":  {},

@@ -59,6 +59,7 @@ var routeAccess = map[string]string{
 	"GET /topics/{topic}/partitions/{partition}/producers/{pid}":    "consume topic", // of somebody else
 	"DELETE /topics/{topic}/partitions/{partition}/producers/{pid}": "admin topic",
 
+	"GET /backup":     "admin all",
 	"POST /snapshots": "admin all",
 	"GET /snapshots":  "consume all",
 	"GET /snapshots/{topic}/{partition}/{offset}":         "consume topic",

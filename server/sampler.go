@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -36,8 +37,11 @@ type sampler struct {
 	started  time.Time
 	once     sync.Once
 
-	mu      sync.Mutex
-	last    int64         // number of the newest event, from 1
+	mu   sync.Mutex
+	last int64 // number of the newest event, from 1
+	// attention and trouble count what the last diagnosis found, by level.
+	attention, trouble atomic.Int64
+
 	events  [kept][]byte  // the event with number n is at n % kept
 	changed chan struct{} // closed with each event
 	timer   *time.Timer
@@ -144,11 +148,24 @@ func (m *sampler) sample() openapi.ServerEvent {
 		Incidents: incidentBodies(worthTelling(incidents)),
 	}
 	e.Diagnosis = m.doctor.diagnose(&visit{now: now, store: st, unready: err, stats: &stats, commits: &e.Commits, incidents: incidents})
+	m.count(e.Diagnosis.Findings)
 	m.before, m.at = stats, now
 	if n := len(incidents); n > 0 {
 		m.seen = incidents[n-1].Number
 	}
 	return e
+}
+
+// count counts findings by level.
+func (m *sampler) count(findings []openapi.Finding) {
+	trouble := int64(0)
+	for i := range findings {
+		if findings[i].Level == levelTrouble {
+			trouble++
+		}
+	}
+	m.trouble.Store(trouble)
+	m.attention.Store(int64(len(findings)) - trouble)
 }
 
 // worthTelling picks a few incidents, in their order: the newest refusals, then what had to

@@ -27,6 +27,10 @@ type Options struct {
 	Version, Revision string
 	// MaxBodyBytes bounds a request body after decompression. 0: 16 MiB.
 	MaxBodyBytes int64
+	// BodyMemory bounds the request bodies that are held at the same time, from their
+	// first byte until they have been answered, and ReadMemory the records that answers
+	// of reads hold; more is refused as overloaded. In bytes; 0: 256 MiB.
+	BodyMemory, ReadMemory int64
 	// MaxHeaderBytes bounds names and values of all request headers together. 0:
 	// 64 KiB. It must be well below http.Server.MaxHeaderBytes, which closes the
 	// connection with a plain-text 431 before any handler runs.
@@ -70,6 +74,12 @@ func (o Options) withDefaults() Options {
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 16 << 20
 	}
+	if o.BodyMemory == 0 {
+		o.BodyMemory = 256 << 20
+	}
+	if o.ReadMemory == 0 {
+		o.ReadMemory = 256 << 20
+	}
 	if o.MaxHeaderBytes == 0 {
 		o.MaxHeaderBytes = 64 << 10
 	}
@@ -112,6 +122,8 @@ type Server struct {
 	access   *access.Control
 	bodies   *bodies
 	decoders decoderPool
+	// bodyMemory and readMemory are what requests may hold.
+	bodyMemory, readMemory *budget
 	// successes bounds the log lines of requests that succeed.
 	successes lineLimiter
 
@@ -139,6 +151,8 @@ func New(o Options) (*Server, error) {
 		problems: map[string]openapi.ProblemType{},
 		validate: newValidate(),
 		bodies:   &bodies{limit: o.MaxBodyBytes},
+
+		bodyMemory: newBudget(o.BodyMemory), readMemory: newBudget(o.ReadMemory),
 	}
 	s.successes.limit = int64(o.SuccessLines)
 	for _, p := range openapi.ProblemTypes() {

@@ -31,7 +31,7 @@ func (s *Server) follow(x *exchange, r *http.Request, st store.Store, q readRequ
 		return &problem{code: string(store.CodeDraining), detail: "the server is shutting down"}
 	}
 	q.wait = 0
-	recs, from, err := s.fetch(ctx, st, q)
+	recs, from, err := s.fetch(ctx, x, st, q)
 	if err != nil {
 		return err
 	}
@@ -55,12 +55,14 @@ func (s *Server) follow(x *exchange, r *http.Request, st store.Store, q readRequ
 		if n := len(recs.Batches); n > 0 {
 			from = recs.Batches[n-1].LastOffset + 1
 		}
+		recs.Batches = nil
+		x.answer.end()
 		if !s.waitForRecords(ctx, st, q, from, w) {
 			return nil
 		}
 		x.meter.Pace(ctx)
 		topicID := recs.TopicID
-		recs, err = st.Read(ctx, store.Read{Partition: q.partition, Offset: from, MaxRecords: q.limit, MaxBytes: q.maxBytes})
+		recs, err = s.read(ctx, x, st, q, from)
 		if err != nil {
 			return s.endOfStream(err)
 		}

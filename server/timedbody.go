@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,12 +17,24 @@ type timedBody struct {
 	timeout time.Duration
 	armed   bool
 	taken   int64 // bytes that have been read
+
+	hold holder      // memory for it
+	told atomic.Bool // to leave
+}
+
+// leave ends the wait for the body.
+func (b *timedBody) leave() {
+	b.told.Store(true)
+	b.deadline(time.Unix(1, 0))
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	if !b.armed {
 		b.armed = true
 		b.deadline(time.Now().Add(b.timeout))
+		if b.told.Load() {
+			b.leave()
+		}
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.taken += int64(n)

@@ -29,6 +29,13 @@ func bound(i int) float64 {
 	return float64(firstBound) * math.Exp2(float64(i)/bucketsPerOctave)
 }
 
+// DurationBound is the largest duration that counts in a bucket of [Durations], and whether
+// a whole number of octaves lies below it. The last bucket has none.
+func DurationBound(i int) (limit time.Duration, octave bool) {
+	last := len(Durations{}) - 1
+	return time.Duration(bound(i)), i < last && i%bucketsPerOctave == 0
+}
+
 // Since gives what was counted after the counts of before.
 func (d *Durations) Since(before *Durations) Durations {
 	var out Durations

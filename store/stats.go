@@ -32,6 +32,8 @@ type Stats struct {
 	// each counted as often as there are partitions that know it.
 	Producers  int64
 	Tombstones int64
+	// MaxProducers is the most producers that the engine keeps, 0: no bound.
+	MaxProducers int64
 	// NearMaxProducers counts partitions that have reached 90 % of their topic's
 	// MaxProducers and have not been below 80 % since.
 	NearMaxProducers int64

@@ -150,13 +150,14 @@ func reloadTLS(ctx context.Context, control *access.Control, secure *access.TLS,
 	return err
 }
 
-// serveOn serves what the listener accepts, over TLS if there is a certificate.
-func serveOn(web *http.Server, l *listener, secure *access.TLS) error {
+// overTLS prepares the server for TLS, if there is a certificate, and gives the function
+// that serves what the listener accepts.
+func overTLS(web *http.Server, l *listener, secure *access.TLS) (serve func() error) {
 	if secure == nil {
-		return web.Serve(l)
+		return func() error { return web.Serve(l) }
 	}
 	web.TLSConfig = secure.Config()
 	web.ConnContext = secure.ConnContext
 	web.Protocols.SetHTTP2(true)
-	return web.ServeTLS(l, "", "")
+	return func() error { return web.ServeTLS(l, "", "") }
 }

@@ -24,7 +24,11 @@ type cli struct {
 	Snapshots snapshotsCmd `cmd:"" help:"List, take, show, verify and delete snapshots of producer state."`
 	Bench     benchCmd     `cmd:"" help:"Measure a server: rates, latencies, fsyncs, and what a retry costs."`
 	Token     tokenCmd     `cmd:"" help:"Make, list and revoke tokens of a server."`
+	Verify    verifyCmd    `cmd:"" help:"Prove what a running server has stored."`
+	Backup    backupCmd    `cmd:"" help:"Copy the store of a running server to a file."`
+	Restore   restoreCmd   `cmd:"" help:"Make a data directory of a backup."`
 	Check     checkCmd     `cmd:"" help:"Check a data directory that no server is using."`
+	Compact   compactCmd   `cmd:"" help:"Give space back in a data directory that no server is using."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 	BenchPeer benchPeerCmd `cmd:"" hidden:"" help:"The other side of bench --compare."`
 }
@@ -35,7 +39,7 @@ const description = "An HTTP gateway in front of an idempotent, partitioned log.
 func (cli) Help() string {
 	return `Settings, which are the flags of serve and whatever else has a $ONCELOG_ name in its help, can also be given as that environment variable (--max-body-bytes: ONCELOG_MAX_BODY_BYTES), or as a key of the JSON file that --config names ({"max-body-bytes": "16MiB"}). A flag wins over the environment, the environment over the file. What a single command is to do, such as --topic or --output, is said on the command line only.
 
-Exit codes: 0 done; 1 failed, or not all of it done; 2 bad flags, environment or config file. Those of check are in its help.
+Exit codes: 0 done; 1 failed, or not all of it done; 2 bad flags, environment or config file. Some commands have more, which are in their help.
 
 Numbers of bytes may have a unit: 64KiB, 16MiB, 1GiB. Times have one: 100ms, 30s, 24h.`
 }

@@ -30,7 +30,9 @@ const (
 // nothing that was confirmed may be lost, nothing may be there twice, and there may be
 // no gap, neither in offsets nor in a producer's sequence.
 func TestKills(t *testing.T) {
-	g := newGateway(t, "--reorder-wait", "20ms")
+	g := unstarted(t, "--reorder-wait", "20ms")
+	g.program = plainBinary(t)
+	g.start()
 	// Small segments, so that kills also meet rolls and their snapshots.
 	segment := int64(64 << 10)
 	g.createTopic("t", crashPartitions, openapi.TopicConfig{SegmentBytes: &segment})

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,8 @@ type gateway struct {
 	listen string // an address with port 0 until the first start, then the same port again
 	flags  []string
 	dir    string // working directory; "": that of the test
+	// program is the server's, "": the test binary itself.
+	program string
 
 	options []producer.ClientOption // of client
 	env     []string                // of client commands
@@ -46,9 +49,16 @@ const startTimeout = time.Minute
 // newGateway starts one in a fresh directory.
 func newGateway(tb testing.TB, flags ...string) *gateway {
 	tb.Helper()
+	g := unstarted(tb, flags...)
+	g.start()
+	return g
+}
+
+// unstarted is newGateway that does not start it yet.
+func unstarted(tb testing.TB, flags ...string) *gateway {
+	tb.Helper()
 	g := &gateway{tb: tb, data: filepath.Join(tb.TempDir(), "data"), listen: "127.0.0.1:0", flags: flags}
 	tb.Cleanup(g.finish)
-	g.start()
 	return g
 }
 
@@ -106,7 +116,7 @@ func (g *gateway) start() {
 func (g *gateway) launch() {
 	g.tb.Helper()
 	args := append([]string{"serve", "--data", g.data, "--listen", g.listen, "--disk-reserve", "0"}, g.flags...)
-	g.cmd = exec.Command("oncelog", args...)
+	g.cmd = exec.Command(cmp.Or(g.program, "oncelog"), args...)
 	g.cmd.Dir = g.dir
 	g.logs = &logs{listening: make(chan string, 1)}
 	stderr, err := g.cmd.StderrPipe()

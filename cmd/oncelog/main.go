@@ -18,8 +18,8 @@ const (
 	exitFailure = 1 // what was asked for could not be done, or not all of it
 	exitUsage   = 2 // what was asked for makes no sense: flags, environment, config file
 
-	// Of check alone; when it cannot examine a directory for any other reason, it ends
-	// with exitFailure.
+	// Of commands that look at what is stored; when they cannot for any other reason, they
+	// end with exitFailure.
 	exitDamaged = 3 // problems were found
 	exitInUse   = 4 // another process has the directory open
 	exitMissing = 5 // there is no store in the directory

@@ -12,6 +12,7 @@ import (
 // TestMain makes the test binary a second oncelog: under that name, which testscript
 // puts into PATH, it is the command itself.
 func TestMain(m *testing.M) {
+	serveFaults()
 	testscript.Main(leakChecked{m}, map[string]func(){"oncelog": main})
 }
 
@@ -20,6 +21,7 @@ type leakChecked struct{ *testing.M }
 
 func (m leakChecked) Run() int {
 	code := m.M.Run()
+	removePlain()
 	if code != 0 {
 		return code
 	}

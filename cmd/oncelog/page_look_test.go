@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/png"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,7 +23,8 @@ import (
 
 const (
 	// screenshots is the directory that pictures of the views are written to, if it is
-	// set. The picture of the README is calm-1440-light.png, after five minutes:
+	// set. Those of the README, .github/status-light.png and status-dark.png, are readme-…
+	// of a scene of five minutes:
 	//
 	//	ONCELOG_SCREENSHOTS=/tmp/pictures ONCELOG_SCENE=5m10s go test -run TestPageLook -timeout 20m ./cmd/oncelog
 	screenshots = "ONCELOG_SCREENSHOTS"
@@ -42,16 +44,17 @@ func play(g *gateway) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		s := g.newSender([]string{"orders", "payments"}[i/5], i%2)
-		wg.Go(func() { s.play(rand.New(rand.NewPCG(1, uint64(i))), done) })
+		wg.Go(func() { s.play(rand.New(rand.NewPCG(1, uint64(i))), float64(i), done) })
 	}
 	g.tb.Cleanup(func() { close(done); wg.Wait() })
 }
 
-func (s *sender) play(r *rand.Rand, done <-chan struct{}) {
+func (s *sender) play(r *rand.Rand, phase float64, done <-chan struct{}) {
+	began := time.Now()
 	for seq := int64(0); ; {
 		n := int64(1 + r.IntN(6))
 		values := slices.Repeat([]string{paid}, int(n))
-		switch r.IntN(24) {
+		switch r.IntN(60) {
 		case 0: // overtakes
 			ahead := make(chan struct{})
 			go func() {
@@ -65,7 +68,7 @@ func (s *sender) play(r *rand.Rand, done <-chan struct{}) {
 			_, _ = s.send(0, seq, values...)
 			<-ahead
 			seq += n + 1
-		case 1, 2: // comes again
+		case 1, 2, 3, 4: // comes again
 			_, _ = s.send(0, seq, values...)
 			fallthrough
 		default:
@@ -75,9 +78,27 @@ func (s *sender) play(r *rand.Rand, done <-chan struct{}) {
 		select {
 		case <-done:
 			return
-		case <-time.After(time.Duration(r.ExpFloat64() * float64(150*time.Millisecond))):
+		case <-time.After(time.Duration(r.ExpFloat64() * wave(time.Since(began), phase) * float64(150*time.Millisecond))):
 		}
 	}
+}
+
+// wave makes traffic come and go.
+func wave(t time.Duration, phase float64) float64 {
+	s := t.Seconds()
+	return math.Exp(0.5*math.Sin(s/23+phase/9) + 0.35*math.Sin(s/7+phase/5))
+}
+
+// rough is what is long over when the pictures of a long scene are taken: an old instance
+// that is fenced off, and a gap that is filled.
+func rough(g *gateway) {
+	g.tb.Helper()
+	a, b := g.newSender("orders", 0), g.newSender("payments", 0)
+	a.stored(0, 0, paid)
+	a.stored(1, 0, paid)
+	a.refused(producer.CodeProducerFenced, 0, 1, paid)
+	b.refused(producer.CodeOutOfOrderSequence, 0, 20_000, paid)
+	b.stored(0, 0, paid)
 }
 
 // trouble adds everything that can go wrong.
@@ -122,7 +143,13 @@ func sceneLength(t *testing.T) time.Duration {
 func TestPageLook(t *testing.T) {
 	g := newGateway(t, "--reorder-wait", "29s")
 	play(g)
-	time.Sleep(sceneLength(t))
+	if length := sceneLength(t); length > 2*time.Minute {
+		time.Sleep(length / 3)
+		rough(g)
+		time.Sleep(length - length/3)
+	} else {
+		time.Sleep(length)
+	}
 	p := openPage(t, g)
 	dir := os.Getenv(screenshots)
 	if dir == "" {
@@ -134,7 +161,10 @@ func TestPageLook(t *testing.T) {
 		p.untilText("#sentence", "Nothing lost, nothing doubled.")
 		p.until(`document.querySelector(".feed-row")`)
 		p.accessible("calm, " + theme)
-		p.picture(filepath.Join(dir, fmt.Sprintf("calm-1440-%s.png", theme)))
+		p.picture(filepath.Join(dir, fmt.Sprintf("calm-1440-%s.png", theme)), chromedp.FullScreenshot(100))
+		p.screen(1280, 860)
+		p.picture(filepath.Join(dir, fmt.Sprintf("readme-%s.png", theme)), chromedp.CaptureScreenshot())
+		p.screen(1440, 900)
 	}
 	trouble(g)
 	views := []struct{ name, hash, title, ready string }{
@@ -158,7 +188,7 @@ func TestPageLook(t *testing.T) {
 				p.theme(theme)
 				p.fits(v.name)
 				p.accessible(v.name + ", " + theme)
-				p.picture(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", v.name, width, theme)))
+				p.picture(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", v.name, width, theme)), chromedp.FullScreenshot(100))
 			}
 		}
 	}
@@ -192,10 +222,10 @@ func (p *page) accessible(name string) {
 	}
 }
 
-// picture writes what the whole page looks like.
-func (p *page) picture(file string) {
+// picture writes what the page looks like.
+func (p *page) picture(file string, take chromedp.Action[[]byte]) {
 	p.tb.Helper()
-	data, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+	data, err := chromedp.Run(p.ctx, take)
 	if err != nil {
 		p.tb.Fatal(err)
 	}

@@ -27,6 +27,18 @@ func newProgress(std *stdio, title string, total int64) *progress {
 	return p
 }
 
+// newCounter is newProgress for things that are no bytes.
+func newCounter(std *stdio, title string) *progress {
+	if !isTerminal(std.err) {
+		return nil
+	}
+	const width = 40
+	p := &progress{bars: mpb.New(mpb.WithOutput(std.err), mpb.WithWidth(width))}
+	p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Name(title)),
+		mpb.AppendDecorators(decor.CountersNoUnit("%d of %d", decor.WCSyncSpace), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace)), mpb.BarRemoveOnComplete())
+	return p
+}
+
 // set moves the bar.
 func (p *progress) set(done, total int64) {
 	if p == nil {

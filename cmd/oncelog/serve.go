@@ -93,8 +93,9 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) e
 	unwatch := watch(ctx, control, secure, log)
 	defer unwatch()
 	web := newHTTPServer(handler, log)
+	serve := overTLS(web, l, secure)
 	failed := make(chan error, 1)
-	go func() { failed <- serveOn(web, l, secure) }()
+	go func() { failed <- serve() }()
 
 	st, err := c.openStore(ctx, log)
 	if err != nil {

@@ -10,8 +10,15 @@ import (
 // links say what can be asked about the thing that an answer names. People read them,
 // and tests walk along them.
 func links() []link {
-	const name, topic, partition, offset = "topic=$response.body#/name", "topic=$response.body#/topic", "partition=$response.body#/partition", "offset=$response.body#/baseOffset"
-	const snapshot = "topic=$response.body#/items/0/topic partition=$response.body#/items/0/partition offset=$response.body#/items/0/offset"
+	const (
+		name      = "topic=$response.body#/name"
+		topic     = "topic=$response.body#/topic"
+		partition = "partition=$response.body#/partition"
+		offset    = "offset=$response.body#/baseOffset"
+		first     = "topic=$response.body#/items/0/topic partition=$response.body#/items/0/partition "
+		producer  = first + "pid=$response.body#/items/0/pid"
+		snapshot  = first + "offset=$response.body#/items/0/offset"
+	)
 	return []link{
 		{"createTopic", "201", "describeTopic", name},
 		{"createTopic", "201", "updateTopic", name},
@@ -24,6 +31,8 @@ func links() []link {
 		{"appendBatch", "200", "listBatches", topic + " " + partition + " " + offset},
 		{"appendBatch", "200", "listPartitionProducers", topic + " " + partition},
 		{"appendBatch", "200", "rollPartition", topic + " " + partition},
+		{"listPartitionProducers", "200", "describePartitionProducer", producer},
+		{"listPartitionProducers", "200", "expireProducer", producer},
 		{"takeSnapshots", "201", "describeSnapshot", snapshot},
 		{"takeSnapshots", "201", "verifySnapshot", snapshot},
 		{"takeSnapshots", "201", "deleteSnapshot", snapshot},

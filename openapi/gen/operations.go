@@ -150,6 +150,9 @@ func fixContent(doc *openapi3.T, operation string, content openapi3.Content) err
 		case name == "application/vnd.oncelog.batch":
 			m.Schema = binary("A batch in the binary form that openapi/BATCH.md describes.")
 			m.Example = binaryBatch
+		case name == "application/octet-stream":
+			m.Schema = binary("A store file, as `oncelog restore` takes it.")
+			m.Example = "…"
 		case name == "*/*":
 			m.Schema = binary("The value of one record, verbatim. Its content type is kept with it.")
 			m.Example = "42.1 kWh"

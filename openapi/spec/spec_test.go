@@ -135,6 +135,47 @@ func TestBodiesHaveExamples(t *testing.T) {
 	}
 }
 
+// TestOlderDocument: the document in terms of 3.0 is valid, has the same operations and
+// schemas, and none of the words that 3.0 does not have.
+func TestOlderDocument(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(spec.JSON30())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Error(err)
+	}
+	if doc.OpenAPI != "3.0.3" {
+		t.Errorf("version is %s", doc.OpenAPI)
+	}
+	newer := load(t)
+	if d := cmp.Diff(slices.Sorted(maps.Keys(operations(newer))), slices.Sorted(maps.Keys(operations(doc)))); d != "" {
+		t.Errorf("operations: %s", d)
+	}
+	if d := cmp.Diff(slices.Sorted(maps.Keys(newer.Components.Schemas)), slices.Sorted(maps.Keys(doc.Components.Schemas))); d != "" {
+		t.Errorf("schemas: %s", d)
+	}
+	for _, word := range []string{`"null"`, `"dependentRequired"`, `"dependentSchemas"`, `"propertyNames"`, `"const"`} {
+		if bytes.Contains(spec.JSON30(), []byte(word)) {
+			t.Errorf("3.0 has no %s", word)
+		}
+	}
+	for name, s := range doc.Components.Schemas {
+		if s.Value.Type.Is("object") && s.Value.AdditionalProperties.Has == nil {
+			t.Errorf("%s: clients in Java will refuse members that are added later", name)
+		}
+		for member, p := range s.Value.Properties {
+			types := newer.Components.Schemas[name].Value.Properties[member].Value.Type
+			if types != nil && types.Includes("null") != p.Value.Nullable {
+				t.Errorf("%s.%s: nullable is %t", name, member, p.Value.Nullable)
+			}
+			if p.Ref == "" && len(p.Value.Examples) > 0 {
+				t.Errorf("%s.%s has a list of examples", name, member)
+			}
+		}
+	}
+}
+
 // TestSchemasAreDescribed: every schema and every member, in words.
 func TestSchemasAreDescribed(t *testing.T) {
 	for name, s := range load(t).Components.Schemas {
@@ -254,14 +295,24 @@ func TestEveryCodeAppears(t *testing.T) {
 
 // TestIntegersAreBounded: clients in languages without 64-bit integers rely on it.
 func TestIntegersAreBounded(t *testing.T) {
-	for name, s := range load(t).Components.Schemas {
+	check := func(name string, r *openapi3.SchemaRef) {
+		if s := r.Value; s.Type.Includes("integer") && (s.Format == "" || s.Min == nil || s.Max == nil || *s.Max > 1<<53-1) {
+			t.Errorf("%s is an integer without format or bounds", name)
+		}
+	}
+	doc := load(t)
+	for name, s := range doc.Components.Schemas {
 		for member, p := range s.Value.Properties {
-			v := p.Value
-			if v.Type == nil || !v.Type.Includes("integer") {
-				continue
-			}
-			if v.Format == "" || v.Min == nil || v.Max == nil || *v.Max > 1<<53-1 {
-				t.Errorf("%s.%s is an integer without format or bounds", name, member)
+			check(name+"."+member, p)
+		}
+	}
+	for name, op := range operations(doc) {
+		for _, p := range op.Parameters {
+			check(name+" "+p.Value.Name, p.Value.Schema)
+		}
+		for _, r := range op.Responses.Map() {
+			for header, h := range r.Value.Headers {
+				check(name+" "+header, h.Value.Schema)
 			}
 		}
 	}

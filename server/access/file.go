@@ -162,12 +162,17 @@ func (f File) change(edit func([]Grant) ([]Grant, error)) error {
 
 // write replaces the file durably: a revocation must not come undone by a loss of power.
 func write(path string, grants []Grant) error {
+	text, err := format(grants)
+	if err != nil {
+		return err
+	}
+	return replaceFile(path, text)
+}
+
+func format(grants []Grant) ([]byte, error) {
 	if grants == nil {
 		grants = []Grant{}
 	}
 	text, err := json.Marshal(document{fileVersion, grants}, jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	return replaceFile(path, append(text, '\n'))
+	return append(text, '\n'), err
 }

@@ -199,3 +199,18 @@ func PagesInUse(f *os.File) (int64, error) {
 	}
 	return int64(w.pages), nil
 }
+
+// RecodeOwner decodes the row of an owner and encodes it again. It reports whether it
+// could be read.
+func RecodeOwner(key, row []byte) (again []byte, ok bool) {
+	b, err := decodeOwner(key, row)
+	if err != nil {
+		return nil, false
+	}
+	return encodeOwner(b, b.next.Load()), true
+}
+
+// EncodeOwner is the row of a block of producer ids.
+func EncodeOwner(owner string, start, end, next int64) (key, row []byte) {
+	return ownerKey(start), encodeOwner(newBlock(owner, start, end), next)
+}

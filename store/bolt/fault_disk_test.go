@@ -16,7 +16,7 @@ import (
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
-	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
+	"github.com/oncelog/oncelog/store/storetest/faultfs"
 )
 
 // TestFailedWrites lets each of the writes and fsyncs of a commit fail in turn. Whatever

@@ -10,7 +10,7 @@ import (
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
-	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
+	"github.com/oncelog/oncelog/store/storetest/faultfs"
 )
 
 // TestFailedReturnLeavesTheTombstone: a producer that has expired comes back with a higher

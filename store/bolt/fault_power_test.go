@@ -21,7 +21,7 @@ import (
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
-	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
+	"github.com/oncelog/oncelog/store/storetest/faultfs"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/bolt"
-	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
+	"github.com/oncelog/oncelog/store/storetest/faultfs"
 )
 
 // serveFaults is what a process that was started to serve a disk with faults does.

@@ -292,3 +292,27 @@ func TestAdmitIsFree(t *testing.T) {
 	}
 	r.close()
 }
+
+// FuzzOwner: a row is refused or understood in full, and no byte of it is idle.
+func FuzzOwner(f *testing.F) {
+	for _, owner := range []string{"", "alice", "spiffe://x/y"} {
+		key, row := bolt.EncodeOwner(owner, 1000, 2000, 1500)
+		f.Add(key, row)
+	}
+	f.Fuzz(func(t *testing.T, key, row []byte) {
+		again, ok := bolt.RecodeOwner(key, row)
+		if !ok {
+			return
+		}
+		if string(again) != string(row) {
+			t.Fatalf("%x becomes %x", row, again)
+		}
+		for i := range row {
+			row[i] ^= 1
+			if _, ok := bolt.RecodeOwner(key, row); ok {
+				t.Errorf("a flipped bit in byte %d goes unnoticed", i)
+			}
+			row[i] ^= 1
+		}
+	})
+}

@@ -89,7 +89,7 @@ func (s *Store) Stats() store.Stats {
 		Commits: c.commits.Load(), CommitNanos: c.commitNanos.Load(), Parked: c.parked.Load(),
 		StoreBytes: c.storeBytes.Load(), FreeBytes: c.freeBytes.Load(), DiskFree: c.diskFree.Load(),
 		ProducerIDMark: s.pids.mark.Load(),
-		Producers:      c.producers.live.Load(), Tombstones: c.producers.tombs.Load(), NearMaxProducers: c.near.Load(),
+		Producers:      c.producers.live.Load(), Tombstones: c.producers.tombs.Load(), NearMaxProducers: c.near.Load(), MaxProducers: s.opts.MaxProducers,
 		ExpiredProducers: c.expirations.Load(), EvictedProducers: c.evictions.Load(), CutOffProducers: c.cutOff.Load(),
 		OutOfService: c.outages.Load(),
 	}

@@ -167,7 +167,7 @@ func (s *Store) Stats() store.Stats {
 	defer s.mu.Unlock()
 	stats := s.stats
 	stats.DiskFree = -1
-	stats.Producers = s.live()
+	stats.Producers, stats.MaxProducers = s.live(), s.options.MaxProducers
 	for _, p := range s.all() {
 		stats.Tombstones += int64(len(p.producers) - p.live())
 	}

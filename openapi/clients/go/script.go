@@ -16,20 +16,38 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: script URL TOPIC")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: script URL TOPIC TOKEN")
 		os.Exit(2)
 	}
-	client, err := oncelog.NewClientWithResponses(os.Args[1])
-	if err == nil {
-		s := &script{client: client, topic: os.Args[2]}
-		err = s.run(ctx)
-	}
-	if err != nil {
+	if err := run(ctx, os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, "go:", err)
 		os.Exit(1)
 	}
 	fmt.Println("go: all steps done")
+}
+
+func run(ctx context.Context, url, topic, token string) error {
+	stranger, err := oncelog.NewClientWithResponses(url)
+	if err != nil {
+		return err
+	}
+	refused, err := stranger.CreateTopicWithResponse(ctx, oncelog.CreateTopicRequest{Name: topic})
+	if err != nil {
+		return err
+	}
+	if p := refused.ApplicationproblemJSON401; p == nil || p.Code != oncelog.ProblemCodeUnauthenticated {
+		return fmt.Errorf("a stranger creates a topic: %s", refused.Body)
+	}
+	client, err := oncelog.NewClientWithResponses(url, oncelog.WithRequestEditorFn(
+		func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+token)
+			return nil
+		}))
+	if err != nil {
+		return err
+	}
+	return (&script{client: client, topic: topic}).run(ctx)
 }
 
 type script struct {

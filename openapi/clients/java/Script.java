@@ -26,7 +26,12 @@ public final class Script {
     }
 
     public static void main(String[] args) throws Exception {
-        new Script(new ApiClient().setBasePath(args[0]), args[1]).run();
+        ApiClient client = new ApiClient().setBasePath(args[0]);
+        Script script = new Script(client, args[1]);
+        Problem stranger = problem(() -> script.topics.createTopic(new CreateTopicRequest().name(args[1])));
+        equal("code", stranger.getCode(), ProblemCode.UNAUTHENTICATED);
+        client.setBearerToken(args[2]);
+        script.run();
         System.out.println("java: all steps done");
     }
 

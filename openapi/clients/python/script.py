@@ -13,8 +13,14 @@ def problem_of(error: openapi_client.ApiException) -> openapi_client.Problem:
     return error.data
 
 
-def main(url: str, topic: str) -> None:
-    with openapi_client.ApiClient(openapi_client.Configuration(host=url)) as client:
+def main(url: str, topic: str, token: str) -> None:
+    with openapi_client.ApiClient(openapi_client.Configuration(host=url)) as stranger:
+        try:
+            openapi_client.TopicsApi(stranger).create_topic(openapi_client.CreateTopicRequest(name=topic))
+            raise AssertionError("a stranger has created a topic")
+        except openapi_client.exceptions.UnauthorizedException as error:
+            assert problem_of(error).code is ProblemCode.UNAUTHENTICATED
+    with openapi_client.ApiClient(openapi_client.Configuration(host=url, access_token=token)) as client:
         run(client, topic)
     print("python: all steps done")
 
@@ -86,4 +92,4 @@ def run(client: openapi_client.ApiClient, topic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

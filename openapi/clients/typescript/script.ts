@@ -7,11 +7,13 @@ import type { components, paths } from "./oncelog.js";
 type Problem = components["schemas"]["Problem"];
 type Batch = components["schemas"]["AppendRequest"];
 
-const [, , baseUrl, topic] = process.argv;
-assert(baseUrl && topic, "usage: script URL TOPIC");
+const [, , baseUrl, topic, token] = process.argv;
+assert(baseUrl && topic && token, "usage: script URL TOPIC TOKEN");
 
 // The media types are named because reads and appends know others as well.
-const client = createClient<paths, "application/json" | "application/problem+json">({ baseUrl });
+const connect = (headers: Record<string, string>) =>
+  createClient<paths, "application/json" | "application/problem+json">({ baseUrl, headers });
+const client = connect({ Authorization: `Bearer ${token}` });
 
 /** The data of an answer, which must not be a problem. */
 function ok<T>(answer: { data?: T; error?: Problem }): T {
@@ -24,6 +26,9 @@ function problem(answer: { data?: unknown; error?: Problem }): Problem {
   assert(answer.error !== undefined, "a problem was expected");
   return answer.error;
 }
+
+const stranger = problem(await connect({}).POST("/topics", { body: { name: topic } }));
+assert.equal(stranger.code, "unauthenticated");
 
 const path = { topic, partition: 0 };
 const created = ok(await client.POST("/topics", { body: { name: topic, partitions: 1 } }));

@@ -66,7 +66,7 @@ export async function send(method, url, { body, headers, signal } = {}) {
 /** Sends a request and gives the JSON of its answer; what the server refuses is a Problem. */
 export async function call(method, url, options) {
   const { status, text } = await send(method, url, options);
-  let body = {};
+  let body;
   try {
     body = text === "" ? {} : JSON.parse(text);
   } catch {

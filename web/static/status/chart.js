@@ -1,7 +1,5 @@
 // Lines over the last minutes, by uPlot.
 
-/* global uPlot */
-
 import { h, replace, setAttribute, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { onResize, palette } from "./paint.js";

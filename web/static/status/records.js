@@ -41,7 +41,7 @@ export function records(topic, number) {
       get(path`/topics/${topic}/partitions/${number}/records` + query({ offset: first, limit: pageSize, maxBytes: most, values: "base64" }), { signal }),
       get(path`/topics/${topic}/partitions/${number}/batches` + query({ offset: first, limit: pageSize }), { signal }),
     ]);
-    return { first, records: page.records, next: page.nextOffset, batches: batches.items };
+    return { first, rows: page.records, next: page.nextOffset, batches: batches.items };
   }, (page) => {
     replace(trouble);
     loaded = page;
@@ -69,13 +69,13 @@ export function records(topic, number) {
     if (loaded === null) {
       return;
     }
-    const { first, records, next, batches } = loaded;
-    setText(where, records.length === 0 ? "nothing is stored here" : `${range(first, next - 1)} of ${range(bounds.earliest, Math.max(bounds.next - 1, 0))}${from === null ? ", following the end" : ""}`);
+    const { first, rows, next, batches } = loaded;
+    setText(where, rows.length === 0 ? "nothing is stored here" : `${range(first, next - 1)} of ${range(bounds.earliest, Math.max(bounds.next - 1, 0))}${from === null ? ", following the end" : ""}`);
     older.disabled = first <= bounds.earliest;
     newer.disabled = from === null || next >= bounds.next;
     latest.disabled = from === null;
     replace(list, batches.filter((b) => b.baseOffset < next).map((b) =>
-      group(b, records.filter((r) => r.offset >= b.baseOffset && r.offset <= b.lastOffset), mode.value)));
+      group(b, rows.filter((r) => r.offset >= b.baseOffset && r.offset <= b.lastOffset), mode.value)));
   }
 
   return {
@@ -95,15 +95,15 @@ export function records(topic, number) {
 }
 
 // A batch: its records, and its header beside them.
-function group(batch, records, mode) {
+function group(batch, rows, mode) {
   const plain = batch.pid === null;
-  const partly = records.length < batch.count;
+  const partly = rows.length < batch.count;
   return h("article", { class: "batch", "aria-label": `Batch at offset ${batch.baseOffset}` },
-    h("ol", { class: "batch-records" }, records.map((r) => record(r, mode))),
+    h("ol", { class: "batch-records" }, rows.map((r) => record(r, mode))),
     h("div", { class: "batch-head small" },
       h("p", null, plain ? "no producer, at least once" : [producerLink(batch.pid), `, epoch ${count(batch.epoch)}`]),
       h("p", null, !plain && `sequence ${range(batch.baseSeq, batch.baseSeq + batch.count - 1)} · `, counted(batch.count, "record"),
-        partly && `, ${count(records.length)} on this page`),
+        partly && `, ${count(rows.length)} on this page`),
       h("p", { class: "faint" }, h("span", { title: dateTime(batch.appendedAt) }, clock(batch.appendedAt)), ` · ${bytes(batch.bytes)} · CRC `, h("code", null, batch.crc))));
 }
 

@@ -157,8 +157,8 @@ function pastOf(width) {
 // bounds, and shrink together until the line fits; where they would become too narrow to
 // be read, the oldest are left out.
 function blocksOf(line, shape, width) {
-  const fitting = Math.max(1, Math.floor((width - pastOf(width) - caret) / readable) - 2 * Math.min(shape.ahead.length, 1));
-  const blocks = line.recent.slice(-fitting).map((b) => ({ kind: "stored", from: b.baseSeq, to: b.lastSeq, offset: b.baseOffset }));
+  const most = Math.max(1, Math.floor((width - pastOf(width) - caret) / readable) - 2 * Math.min(shape.ahead.length, 1));
+  const blocks = line.recent.slice(-most).map((b) => ({ kind: "stored", from: b.baseSeq, to: b.lastSeq, offset: b.baseOffset }));
   let from = shape.next;
   for (const b of shape.ahead) {
     if (b.baseSeq > from) {

@@ -51,8 +51,8 @@ export function tape() {
   const stop = onResize(canvas, draw);
   return {
     element,
-    draw(h) {
-      history = h;
+    draw(newest) {
+      history = newest;
       draw();
     },
     close: stop,
@@ -104,8 +104,8 @@ function paint(g, width, history, pointer) {
   samples.forEach((s, i) => {
     const x = width - (samples.length - i) * w; // the newest is at the right end
     if (s.records > 0) {
-      // The root keeps seconds with one record visible beside those with thousands.
-      const tall = Math.max(Math.sqrt(s.records / most) * lanes.stored, 2);
+      // A power below 1 keeps seconds with one record visible beside those with thousands.
+      const tall = Math.max((s.records / most) ** 0.7 * lanes.stored, 2);
       g.fillStyle = c.ink;
       g.fillRect(x, floor - tall, bar, tall);
     }

@@ -56,7 +56,7 @@ export function tryIt({ follow }) {
   const status = h("p", { class: "small muted", role: "status" });
   const lines = strips("partition", "");
   const buttons = experiments.map((e) => h("button", { type: "submit", class: e.primary && "primary", value: e.id, id: `try-${e.id}` }, e.name));
-  const line = h("section", { class: "panel", "aria-labelledby": "try-line", hidden: true }, h("h2", { id: "try-line" }, "The producer's line"), legend(), lines.element);
+  const picture = h("section", { class: "panel", "aria-labelledby": "try-line", hidden: true }, h("h2", { id: "try-line" }, "The producer's line"), legend(), lines.element);
 
   async function run(event) {
     event.preventDefault();
@@ -119,10 +119,10 @@ export function tryIt({ follow }) {
             h("div", null, h("label", { for: "try-partition" }, "Partition"), partition)),
           h("div", null, h("label", { for: "try-records" }, "Records, one a line"), records),
           h("div", { class: "try-buttons" }, buttons), who)),
-      status, results, line),
+      status, results, picture),
     look(p) {
       if (p.pid === pid) {
-        line.hidden = p.lines.length === 0;
+        picture.hidden = p.lines.length === 0;
         lines.show(p.lines);
       }
     },

@@ -119,6 +119,7 @@ function problemOf(code) {
     case "disk-low":
       return "storage-full";
     case "commits-slow":
+    case "producers-many":
       return null;
     default:
       return code;

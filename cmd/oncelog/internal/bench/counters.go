@@ -86,7 +86,7 @@ func between(before, after *Counters, took time.Duration) *Server {
 		n := float64(s.Commits)
 		s.BatchesPerCommit = float64(s.BatchesStored) / n
 		s.RecordsPerCommit = float64(s.RecordsStored) / n
-		s.CommitMs = delta("commit_seconds_total") / n * 1000
+		s.CommitMs = delta("commit_duration_seconds_sum") / n * 1000
 	}
 	if took > 0 {
 		s.FsyncsPerSecond = float64(s.Fsyncs) / took.Seconds()

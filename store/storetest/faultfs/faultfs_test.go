@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/oncelog/oncelog/store/bolt/internal/faultfs"
+	"github.com/oncelog/oncelog/store/storetest/faultfs"
 )
 
 func TestMain(m *testing.M) {
