@@ -28,6 +28,13 @@ func (w *recordWriter) batches(recs *store.Records) error {
 // stretches, for each has the write timeout for itself.
 func (w *recordWriter) piece(b []byte) error {
 	for len(w.buf)+len(b) >= flushAt {
+		if len(w.buf) == 0 {
+			if err := w.send(b[:flushAt]); err != nil {
+				return err
+			}
+			b = b[flushAt:]
+			continue
+		}
 		n := max(0, flushAt-len(w.buf)) // the prefix may have gone beyond it
 		w.buf, b = append(w.buf, b[:n]...), b[n:]
 		if err := w.flush(); err != nil {

@@ -42,3 +42,6 @@ func CheckRules(more func(routes chi.Router, guarded func(method, pattern string
 	more(r, func(method, pattern string) { g.add(method, pattern, nil) })
 	return g.complete()
 }
+
+// IsPlain tells whether text needs no escape between the quotes of JSON.
+func IsPlain(text []byte) bool { return isPlain(text) }

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,16 +40,20 @@ type exchange struct {
 	idField [1]string
 	scratch [256]byte // for a short answer
 	body    timedBody
-	answer  holder // memory for what was read
+	answer  holder  // memory for what was read
+	lent    *[]byte // that memory, if it is to be used again
 	leaving atomic.Bool
-	caller  *access.Caller // who asks; nil where anybody may
-	meter   *access.Meter  // nil: nothing is counted
+	// patience is how long a write may take.
+	patience time.Duration
+	caller   *access.Caller // who asks; nil where anybody may
+	meter    *access.Meter  // nil: nothing is counted
 }
 
 // WriteHeader notes the status.
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
+		x.hurry()
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
@@ -57,6 +62,7 @@ func (x *exchange) WriteHeader(status int) {
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
+		x.hurry()
 	}
 	n, err := x.ResponseWriter.Write(b)
 	x.bytes += int64(n)
@@ -66,12 +72,46 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// hurry bounds how long the answer may take to be written. Without that a client that sends
+// requests and reads no answers would be waited for for ever. Answers in several steps do
+// it again for each; net/http lifts it when the answer is complete.
+func (x *exchange) hurry() {
+	// As with timedBody.deadline.
+	if c, ok := x.ResponseWriter.(interface{ SetWriteDeadline(t time.Time) error }); ok {
+		_ = c.SetWriteDeadline(time.Now().Add(x.patience))
+		return
+	}
+	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(x.patience))
+}
+
 // leave ends the wait for a client that takes its time to read.
 func (x *exchange) leave() {
 	x.leaving.Store(true)
-	if c, ok := x.ResponseWriter.(interface{ SetWriteDeadline(t time.Time) error }); ok {
-		_ = c.SetWriteDeadline(time.Unix(1, 0))
+	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // or there is no connection
+}
+
+// readBuffers hold what is read, for the next reads: most of the memory of a read would
+// otherwise be cleared to be written over.
+var readBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// keptBuffer is the largest that is kept.
+const keptBuffer = 4 << 20
+
+// buffer gives memory to read into. What was read before is lost.
+func (x *exchange) buffer() []byte {
+	if x.lent == nil {
+		x.lent = readBuffers.Get().(*[]byte) //nolint:errcheck,forcetypeassert // nothing else is put there
 	}
+	return *x.lent
+}
+
+// release gives back the memory that was read into.
+func (x *exchange) release() {
+	if x.lent != nil && cap(*x.lent) <= keptBuffer {
+		readBuffers.Put(x.lent)
+	}
+	x.lent = nil
+	x.answer.end()
 }
 
 // Unwrap lets [http.ResponseController] reach the connection.
@@ -103,7 +143,7 @@ func (s *Server) api(h endpoint) http.HandlerFunc {
 // is cut, so that half of an answer never looks like the whole.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{ResponseWriter: w, id: requestID(r), start: s.options.Now()}
+		x := &exchange{ResponseWriter: w, id: requestID(r), start: s.options.Now(), patience: s.options.WriteTimeout}
 		x.idField[0] = x.id
 		h := w.Header()
 		h[headerRequestID] = x.idField[:]
@@ -115,7 +155,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		s.metrics.inFlight.Inc()
 		defer func() { // after the recovery, and whatever becomes of that
 			x.body.hold.end()
-			x.answer.end()
+			x.release()
 			s.metrics.inFlight.Dec()
 			s.report(x, r)
 		}()
@@ -127,6 +167,11 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		if r.ContentLength != 0 {
 			x.body.ReadCloser, x.body.w, x.body.timeout = r.Body, w, s.options.BodyTimeout
 			x.body.hold.budget = s.bodyMemory
+			if r.ProtoMajor == 2 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+				// Nobody reads it, and HTTP/2 would keep what has come of it for as long
+				// as a long poll or a stream takes.
+				_ = r.Body.Close()
+			}
 			r.Body = &x.body
 		}
 		next.ServeHTTP(x, r)

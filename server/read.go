@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"time"
 
@@ -91,7 +93,7 @@ func (s *Server) readRecords(x *exchange, r *http.Request, st store.Store) error
 		// No max-age: a topic created again under the name would be answered from the
 		// cache, and only asking again shows that the tag is of another topic.
 		h["Cache-Control"] = privateImmutable
-		tag := recordsTag(recs.TopicID, q, from, end)
+		tag := recordsTag(&recs, q, from, end)
 		h["Etag"] = []string{tag}
 		if matchesTag(r.Header["If-None-Match"], tag) {
 			x.WriteHeader(http.StatusNotModified)
@@ -179,7 +181,7 @@ const usualRead = defaultReadBytes + 1<<20
 // than it has asked for, and has to wait for a moment.
 func (s *Server) read(ctx context.Context, x *exchange, st store.Store, q readRequest, offset int64) (store.Records, error) {
 	x.answer.budget = s.readMemory
-	r := store.Read{Partition: q.partition, Offset: offset, MaxRecords: q.limit, MaxBytes: q.maxBytes}
+	r := store.Read{Partition: q.partition, Offset: offset, MaxRecords: q.limit, MaxBytes: q.maxBytes, Buffer: x.buffer()}
 	if r.MaxBytes > defaultReadBytes && !x.answer.grow(int64(r.MaxBytes)+1<<20) {
 		r.MaxBytes = defaultReadBytes
 	}
@@ -188,6 +190,9 @@ func (s *Server) read(ctx context.Context, x *exchange, st store.Store, q readRe
 	size := int64(0)
 	if err == nil {
 		recs, err = st.Read(ctx, r)
+		if recs.Buffer != nil {
+			*x.lent = recs.Buffer
+		}
 		for i := range recs.Batches {
 			size += int64(len(recs.Batches[i].Bytes))
 		}
@@ -264,16 +269,33 @@ func wholeBatches(recs *store.Records, from int64, q readRequest) (end int64, ok
 
 // recordsTag is the entity tag of a stretch of records, which never changes. What a
 // JSON list says of the partition's ends is as of when it was read.
-func recordsTag(topicID string, q readRequest, from, end int64) string {
+func recordsTag(recs *store.Records, q readRequest, from, end int64) string {
 	form := "json"
 	switch q.media {
 	case mediaNDJSON:
 		form = "ndjson"
 	case batch.ContentType:
-		return fmt.Sprintf(`"%s-%d-%d-%d-batch"`, topicID, q.partition.Number, from, end)
+		form = "batch"
 	}
-	if q.base64 {
+	if q.base64 && q.media != batch.ContentType {
 		form += "-base64"
 	}
-	return fmt.Sprintf(`"%s-%d-%d-%d-%s"`, topicID, q.partition.Number, from, end, form)
+	return fmt.Sprintf(`"%s-%d-%d-%d-%08x-%s"`, recs.TopicID, q.partition.Number, from, end, imprint(recs, end), form)
+}
+
+// imprint is of the batches below an offset. Where a store has been restored from a backup,
+// records that came after the backup are gone and others get their offsets; what a client
+// has kept of the first ones must not pass for the others.
+func imprint(recs *store.Records, end int64) uint32 {
+	var sum uint32
+	var b [12]byte
+	for i := range recs.Batches {
+		if recs.Batches[i].BaseOffset >= end {
+			break
+		}
+		binary.BigEndian.PutUint32(b[:], recs.Batches[i].CRC)
+		binary.BigEndian.PutUint64(b[4:], uint64(recs.Batches[i].AppendedAt.UnixMilli()))
+		sum = crc32.Update(sum, crc32.IEEETable, b[:])
+	}
+	return sum
 }

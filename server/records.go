@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"mime"
 	"net/http"
@@ -36,6 +37,8 @@ type recordWriter struct {
 	kept    *[]byte // where buf comes from
 	rec     batch.Record
 	text    textTypes
+	stamp   []byte // the text of stampOf: neighbours mostly have the same time
+	stampOf time.Time
 }
 
 func (s *Server) newRecordWriter(x *exchange, q readRequest) *recordWriter {
@@ -106,11 +109,18 @@ func (w *recordWriter) records(recs *store.Records, from, end int64) error {
 	return nil
 }
 
-// flush writes what has been gathered, within the write timeout.
+// flush writes what has been gathered.
 func (w *recordWriter) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
+	err := w.send(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// send writes b within the write timeout.
+func (w *recordWriter) send(b []byte) error {
 	w.x.answer.watch(w.x)
 	err := w.control.SetWriteDeadline(time.Now().Add(w.timeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -119,8 +129,7 @@ func (w *recordWriter) flush() error {
 	if w.x.leaving.Load() { // it may have been told so before the deadline was set
 		return gone(errNoRoom)
 	}
-	_, err = w.x.Write(w.buf)
-	w.buf = w.buf[:0]
+	_, err = w.x.Write(b)
 	return gone(err)
 }
 
@@ -150,7 +159,10 @@ func (w *recordWriter) object(offset int64, appended time.Time) {
 	if r.Timestamp != batch.NoTimestamp {
 		at = time.UnixMilli(r.Timestamp)
 	}
-	b = appendTimeOrNull(b, at)
+	if !at.Equal(w.stampOf) || len(w.stamp) == 0 {
+		w.stamp, w.stampOf = appendTimeOrNull(w.stamp[:0], at), at
+	}
+	b = append(b, w.stamp...)
 	switch {
 	case r.Key == nil:
 	case r.KeyForm == batch.FormText:
@@ -206,7 +218,7 @@ func (w *recordWriter) appendValue(b []byte) []byte {
 }
 
 func appendText[T ~string | ~[]byte](b []byte, text T) []byte {
-	if isPlain(text) { // a third of the time, and most text is so
+	if isPlain([]byte(text)) { // a third of the time, and most text is so
 		b = append(b, '"')
 		b = append(b, text...)
 		return append(b, '"')
@@ -216,13 +228,32 @@ func appendText[T ~string | ~[]byte](b []byte, text T) []byte {
 }
 
 // isPlain reports whether text is ASCII that JSON has between quotes as it is.
-func isPlain[T ~string | ~[]byte](text T) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+func isPlain(text []byte) bool {
+	for ; len(text) >= 32; text = text[32:] {
+		words := text[:32]
+		if escapes(binary.LittleEndian.Uint64(words))|escapes(binary.LittleEndian.Uint64(words[8:]))|
+			escapes(binary.LittleEndian.Uint64(words[16:]))|escapes(binary.LittleEndian.Uint64(words[24:])) != 0 {
+			return false
+		}
+	}
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false
 		}
 	}
 	return true
+}
+
+// escapes is not 0 if one of eight bytes is not plain. Each term sets the top bit of the
+// bytes that it is about. A borrow or carry can only set one too many above a byte that is
+// itself not plain.
+func escapes(w uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	control := w - ones*' '             // below a space
+	high := w | w + ones                // above a tilde
+	quote := (w ^ ones*'"') - ones      // a quotation mark
+	backslash := (w ^ ones*'\\') - ones // a backslash
+	return (control | high | quote | backslash) & tops
 }
 
 func appendBase64(b, data []byte) []byte {

@@ -56,7 +56,7 @@ func (s *Server) follow(x *exchange, r *http.Request, st store.Store, q readRequ
 			from = recs.Batches[n-1].LastOffset + 1
 		}
 		recs.Batches = nil
-		x.answer.end()
+		x.release()
 		if !s.waitForRecords(ctx, st, q, from, w) {
 			return nil
 		}

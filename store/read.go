@@ -12,6 +12,10 @@ type Read struct {
 	// is one, whatever its size; the bounds are kept to the batch, not the record.
 	MaxRecords int
 	MaxBytes   int
+	// Buffer is memory that the bytes of the batches may be put into, whatever it holds;
+	// nil: memory of their own. What [Records.Buffer] of one read gives back can be lent
+	// to the next one when nobody looks at the first one's batches any more.
+	Buffer []byte
 }
 
 // Records is the answer to a [Read]. The first batch may begin below the offset that
@@ -22,6 +26,9 @@ type Records struct {
 	HighWatermark int64
 	// TopicID is that of the topic that was read.
 	TopicID string
+	// Buffer is the memory that the bytes of the batches lie in, to be lent to another
+	// read; nil if there is none to be lent.
+	Buffer []byte
 }
 
 // StoredBatch is a batch as it lies in the log. Its bytes are whole: their checksum

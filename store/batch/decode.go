@@ -131,7 +131,8 @@ type decoder struct {
 	records []byte
 	run     uint64 // records that are left of the current run
 	form    formRun
-	begun   bool // form is that of a run
+	begun   bool   // form is that of a run
+	media   string // the last media type: the next one is mostly the same
 }
 
 // next decodes one record into r. Key and value refer to the batch's bytes.
@@ -229,7 +230,10 @@ func (d *decoder) nextForm() error {
 		if !utf8.Valid(ct) {
 			return malformed("the media type is not UTF-8")
 		}
-		f.contentType = string(ct)
+		if string(ct) != d.media {
+			d.media = string(ct)
+		}
+		f.contentType = d.media
 	}
 	if d.begun && f == d.form {
 		return malformed("two runs in a row have the same form")

@@ -32,7 +32,7 @@ func (r *Reader) ResetVerified(data []byte) error {
 	if err != nil {
 		return err
 	}
-	*r = Reader{d: decoder{forms: forms, records: records}, count: int32(binary.BigEndian.Uint32(data[4:]))}
+	*r = Reader{d: decoder{forms: forms, records: records, media: r.d.media}, count: int32(binary.BigEndian.Uint32(data[4:]))}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (s *Store) Read(_ context.Context, r store.Read) (store.Records, error) {
 		return out, nil
 	}
 	err = s.view(func(tx *bbolt.Tx) error {
-		out.Batches, err = copyBatches(tx, p.uid, r, b.HighWatermark)
+		out.Batches, out.Buffer, err = copyBatches(tx, p.uid, r, b.HighWatermark)
 		return err
 	})
 	// What was within bounds above may have been trimmed, or the topic deleted,
@@ -92,12 +92,13 @@ func (s *Store) view(fn func(tx *bbolt.Tx) error) (err error) {
 	return err
 }
 
-// copyBatches copies the batches that r asks for, below the high watermark.
-func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.StoredBatch, error) {
+// copyBatches copies the batches that r asks for, below the high watermark, and gives the
+// memory that they lie in.
+func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.StoredBatch, []byte, error) {
 	headers, bodies := tx.Bucket(bucketHeaders).Cursor(), tx.Bucket(bucketBatches).Cursor()
 	hk, hv := seekBatch(headers, uid, r.Offset)
 	if hk == nil {
-		return nil, fmt.Errorf("no batch header for offset %d", r.Offset)
+		return nil, nil, fmt.Errorf("no batch header for offset %d", r.Offset)
 	}
 	bk, bv := bodies.Seek(hk)
 	var out []store.StoredBatch
@@ -119,7 +120,7 @@ func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.St
 			if len(out) > 0 {
 				break
 			}
-			return nil, fmt.Errorf("batch at offset %d: %w", base, err)
+			return nil, nil, fmt.Errorf("batch at offset %d: %w", base, err)
 		}
 		if len(out) > 0 && (records >= r.MaxRecords || size+len(bv) > r.MaxBytes) {
 			break
@@ -132,13 +133,16 @@ func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.St
 		bk, bv = bodies.Next()
 	}
 	// One piece of memory for all: there may be thousands of them.
-	copied := make([]byte, 0, size)
+	copied := r.Buffer[:0]
+	if cap(copied) < size {
+		copied = make([]byte, 0, size)
+	}
 	for i := range out {
 		at := len(copied)
 		copied = append(copied, out[i].Bytes...)
 		out[i].Bytes = copied[at:len(copied):len(copied)]
 	}
-	return out, nil
+	return out, copied, nil
 }
 
 // seekBatch finds the batch that holds offset: the last one that begins at or below it.

@@ -14,8 +14,9 @@ import (
 // time. It fails when there is a gap, or when a batch is not what its header says.
 func readAll(ctx context.Context, s store.Engine, p store.Partition, offset int64, traits Traits) ([]string, error) {
 	var out []string
+	var buffer []byte
 	for {
-		r, err := s.Read(ctx, store.Read{Partition: p, Offset: offset, MaxRecords: 7, MaxBytes: 1 << 16})
+		r, err := s.Read(ctx, store.Read{Partition: p, Offset: offset, MaxRecords: 7, MaxBytes: 1 << 16, Buffer: buffer})
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +31,7 @@ func readAll(ctx context.Context, s store.Engine, p store.Partition, offset int6
 			return nil, err
 		}
 		out = append(out, values...)
-		offset = next
+		offset, buffer = next, r.Buffer
 	}
 }
 
