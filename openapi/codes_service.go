@@ -4,8 +4,12 @@ package openapi
 func serviceProblems() []ProblemType {
 	return []ProblemType{
 		{
-			Code: "overloaded", Status: 503, Title: "The write queue is full", Retryable: true, Outcome: NotApplied, RetryAfter: 1,
-			Meaning: "More appends wait for the disk than the server is willing to hold. This one was turned away before it was queued.",
+			Code: "overloaded", Status: 503, Title: "The server has too much to do at the moment", Retryable: true, Outcome: NotApplied, RetryAfter: 1,
+			Meaning: "There are bounds to what waits and to what is held in memory, and one of them is reached. `detail` says which:\n" +
+				"- more appends wait for the disk than the server is willing to hold;\n" +
+				"- the bodies on their way in, or the answers on their way out, take all of the memory that there is for them; a client that takes its time is turned away first;\n" +
+				"- another backup is being taken.\n" +
+				"Nothing of this request was stored.",
 			Do: "Send the same again after `Retry-After` seconds, with a pause that grows from try to try; `curl --retry 10` does that. " +
 				"Larger batches get more records through: each commit to disk takes about the same time however much is in it.",
 			RetrySafe: safeLater,

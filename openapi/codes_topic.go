@@ -152,7 +152,7 @@ func producerProblems() []ProblemType {
 		{
 			Code: "unknown-producer-id", Status: 404, Title: "The producer id is not known", Outcome: NotApplied,
 			Meaning: "To an append: this server has never issued the id. Perhaps it comes from another server, or the server was set back to an older copy of its data.\n" +
-				"To a look at a partition's producer: the id may well have been issued, but the producer has no state in this partition.",
+				"To a look at a partition's producer: the id may well have been issued, but the producer has no state in this partition. If it had and that has expired, `expiredAt`, `lastEpoch` and `lastSeq` say what is left of it.",
 			Do:        "Take an id with `POST /producers`, and begin with epoch 0 and sequence 0. Never make one up.",
 			RetrySafe: safeUnchanged,
 			Example:   about(atAppend, "producer id 99 was never issued; POST /producers issues one"),

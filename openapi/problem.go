@@ -47,9 +47,9 @@ type Problem struct {
 	CurrentEpoch NullableInt `json:"currentEpoch,omitzero" swaggertype:"integer" extensions:"x-nullable" format:"int64"`
 	// With out-of-order-sequence: how many sequences are missing.
 	Gap *int64 `json:"gap,omitzero" format:"int64"`
-	// With producer-expired: the time of it.
+	// With producer-expired, and with unknown-producer-id for one that has expired: the time of it.
 	ExpiredAt *string `json:"expiredAt,omitzero" format:"date-time"`
-	// With producer-expired: the last epoch.
+	// With expiredAt: the last epoch.
 	LastEpoch *int64 `json:"lastEpoch,omitzero" format:"int64"`
 	// With producer-expired: what to do.
 	Action *string `json:"action,omitzero" enums:"bump-epoch"`

@@ -21,11 +21,14 @@ type Backup struct {
 // Backup writes a copy of the whole store to w, as it was at one moment. It returns only
 // when size and digest are those that the server has announced; before that, what is in w is
 // worth nothing. It takes as long as it takes: ctx bounds it, and no timeout of c. progress,
-// if not nil, is told how far it has come.
+// if not nil, is told how far it has come. An error is an [*Error], or that of w.
 func (c *Client) Backup(ctx context.Context, w io.Writer, progress func(done, total int64)) (Backup, error) {
 	r := call{
 		method: http.MethodGet, path: path("backup"),
-		header: http.Header{"Accept": {"application/octet-stream, application/problem+json"}},
+		header: http.Header{
+			"Accept":          {"application/octet-stream, application/problem+json"},
+			"Accept-Encoding": {"identity"}, // the digest is of what is sent as it is
+		},
 	}
 	id := c.idPrefix + strconv.FormatUint(c.idCount.Add(1), 10)
 	req, err := c.request(ctx, r, id)
@@ -37,6 +40,9 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, progress func(done, to
 		return Backup{}, lost(ctx, r, id, err)
 	}
 	defer resp.Body.Close()
+	if got := resp.Header.Get("X-Request-Id"); got != "" {
+		id = got
+	}
 	if resp.StatusCode != http.StatusOK {
 		return Backup{}, problem(ctx, r, id, resp)
 	}
@@ -49,8 +55,13 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, progress func(done, to
 	}
 	h := sha256.New()
 	body := &counted{r: resp.Body, total: resp.ContentLength, tell: progress}
-	if _, err := io.Copy(io.MultiWriter(w, h), body); err != nil {
-		return Backup{}, fmt.Errorf("copy the backup: %w", err)
+	switch _, err := io.Copy(io.MultiWriter(w, h), body); {
+	case body.err != nil:
+		e := lost(ctx, r, id, body.err)
+		e.Detail = fmt.Sprintf("the backup broke off after %d of %d bytes", body.done, body.total)
+		return Backup{}, e
+	case err != nil:
+		return Backup{}, err
 	}
 	got := Backup{Size: body.done, SHA256: [sha256.Size]byte(h.Sum(nil))}
 	if got.SHA256 != want {
@@ -80,11 +91,15 @@ type counted struct {
 	r           io.Reader
 	done, total int64
 	tell        func(done, total int64)
+	err         error // why there was no more, nil at the end
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.done += int64(n)
+	if !errors.Is(err, io.EOF) {
+		c.err = err
+	}
 	if c.tell != nil {
 		c.tell(c.done, c.total)
 	}

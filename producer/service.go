@@ -2,6 +2,7 @@ package producer
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/oncelog/oncelog/openapi"
 )
@@ -20,4 +21,14 @@ func (c *Client) Version(ctx context.Context) (openapi.Version, error) {
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := get[openapi.Health](ctx, c, path("readyz"), nil)
 	return err
+}
+
+// Metrics gives the server's metrics in the Prometheus text format.
+func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
+	var out []byte
+	_, err := c.do(ctx, call{
+		method: http.MethodGet, path: path("metrics"),
+		header: http.Header{"Accept": {"text/plain, application/problem+json"}},
+	}, &out)
+	return out, err
 }

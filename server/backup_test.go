@@ -55,9 +55,12 @@ func TestBackup(t *testing.T) {
 		t.Errorf("%v", a.header)
 	}
 	e.json("POST", p+"/batches", `{"pid":0,"epoch":0,"baseSeq":2,"records":[{"valueText":"lost"}]}`).is(200)
+	e.json("POST", p+"/batches", `{"pid":0,"epoch":0,"baseSeq":3,"records":[{"valueText":"and this"}]}`).is(200)
+	kept := e.get(p + "/records?limit=2").is(200).header.Get("Etag")
+	lost := e.get(p + "/records?offset=2&limit=1").is(200).header.Get("Etag")
 
 	dir := filepath.Join(t.TempDir(), "data")
-	if rep, err := bolt.Restore(dir, bytes.NewReader(a.body), bolt.RestoreOptions{SHA256: &sum}); err != nil || len(rep.Problems) > 0 {
+	if rep, err := bolt.Restore(context.Background(), dir, bytes.NewReader(a.body), bolt.RestoreOptions{SHA256: &sum}); err != nil || len(rep.Problems) > 0 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
 	back := newEnvOver(t, newBolt(t, dir, bolt.Options{}))
@@ -69,6 +72,10 @@ func TestBackup(t *testing.T) {
 	}
 	back.json("POST", p+"/batches", `{"pid":0,"epoch":0,"baseSeq":3,"records":[{"valueText":"c"}]}`, "Prefer: wait=0").problem("out-of-order-sequence")
 	back.json("POST", p+"/batches", `{"pid":0,"epoch":0,"baseSeq":2,"records":[{"valueText":"c"}]}`).is(200)
+	back.json("POST", p+"/batches", `{"pid":0,"epoch":0,"baseSeq":3,"records":[{"valueText":"d"}]}`).is(200)
+	// What a client has kept of records that are still there is good, and of others is not.
+	back.get(p+"/records?limit=2", "If-None-Match: "+kept).is(304)
+	back.get(p+"/records?offset=2&limit=1", "If-None-Match: "+lost).is(200)
 	if got := as[map[string]any](back.json("POST", "/producers", "").is(201)); got["pid"].(float64) < 1<<32 {
 		t.Errorf("the next producer is %v, an id that may have been given away", got)
 	}

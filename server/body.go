@@ -39,6 +39,8 @@ const (
 	// codingOverhead is how much longer than its content a coded body may be.
 	codingOverhead = 64 << 10
 	acceptedCoding = "gzip, zstd"
+	// zstdWindow is the largest window that a decoder should have (RFC 8878 section 3.1.1.1.2).
+	zstdWindow = 8 << 20
 )
 
 // bodies reads request bodies. Decompressors are kept for the next request.
@@ -77,7 +79,8 @@ func (n *network) Read(p []byte) (int, error) {
 }
 
 // read appends the decoded body of r to dst. It stops at the limit, however much a
-// compressed body would still give.
+// compressed body would still give. What it holds is counted until the request has been
+// answered.
 func (b *bodies) read(r *http.Request, dst []byte) ([]byte, error) {
 	coding, err := contentCoding(r)
 	if err != nil {
@@ -91,24 +94,26 @@ func (b *bodies) read(r *http.Request, dst []byte) ([]byte, error) {
 	if err := in.begin(); err != nil {
 		return dst, err
 	}
+	start := len(dst)
 	switch coding {
 	case "gzip":
 		dst, err = b.readGzip(in, dst)
 	case "zstd":
 		dst, err = b.readZstd(in, dst)
 	default:
-		dst, err = b.readPlain(in, dst)
+		dst, err = b.readPlain(in, dst, b.limit)
 	}
-	in.arrived()
+	in.settle(len(dst) - start)
 	return dst, b.readError(in, coding, err)
 }
 
 // incoming is a request body that is being read.
 type incoming struct {
 	network
-	ctx    context.Context //nolint:containedctx // that of the request
-	length int64           // as declared, −1: it was not
-	timed  *timedBody      // nil: nothing is counted
+	ctx     context.Context //nolint:containedctx // that of the request
+	length  int64           // as declared, −1: it was not
+	timed   *timedBody      // nil: nothing is counted
+	besides int64           // memory that is held apart from what is claimed
 }
 
 // begin refuses a body that there is no room for before any of it has been read.
@@ -116,11 +121,11 @@ func (in *incoming) begin() error {
 	if in.timed == nil {
 		return nil
 	}
-	if !in.timed.hold.room(in.length) {
-		return noRoomForBody()
+	first := int64(firstRead)
+	if in.length >= 0 && in.length < firstRead {
+		first = in.length + 1
 	}
-	in.timed.hold.watch(in.timed)
-	return nil
+	return noRoomForBody(in.timed.hold.admit(in.ctx, first, in.length, in.timed))
 }
 
 // claim counts n bytes of memory for the body.
@@ -128,44 +133,43 @@ func (in *incoming) claim(n int) error {
 	if in.timed == nil {
 		return nil
 	}
-	err := in.timed.hold.claim(in.ctx, int64(n))
+	return noRoomForBody(in.timed.hold.claim(in.ctx, int64(n)+in.besides))
+}
+
+// settle says that nothing more is expected of the client, and that n bytes are kept.
+func (in *incoming) settle(n int) {
+	if in.timed != nil {
+		in.timed.hold.settle(int64(n))
+	}
+}
+
+func noRoomForBody(err error) error {
 	if errors.Is(err, errNoRoom) {
-		return noRoomForBody()
+		return overloaded("too many requests are being received or wait to be written")
 	}
 	return err
 }
 
-// arrived says that nothing more is expected of the client.
-func (in *incoming) arrived() {
-	if in.timed != nil {
-		in.timed.hold.unwatch()
-	}
-}
-
-func noRoomForBody() *problem {
-	return overloaded("too many request bodies are in memory")
-}
-
 // readPlain reads a body that is as it is. Of a long one the beginning has to come before
 // memory is given for the rest.
-func (b *bodies) readPlain(in *incoming, dst []byte) ([]byte, error) {
+func (b *bodies) readPlain(in *incoming, dst []byte, limit int64) ([]byte, error) {
 	start := len(dst)
 	if in.length <= firstRead || int64(cap(dst)-start) > in.length {
-		return b.readAll(in, in, grow(dst, in.length), start, in.length)
+		return readAll(in, in, grow(dst, in.length), start, in.length, limit)
 	}
 	head, ok := b.heads.Get().(*[firstRead]byte)
 	if !ok {
 		head = new([firstRead]byte)
 	}
 	defer b.heads.Put(head)
-	if err := in.claim(len(head)); err != nil {
-		return dst, err
-	}
 	n, err := io.ReadFull(in, head[:])
 	if err != nil {
 		return dst, err
 	}
-	return b.readAll(in, in, append(grow(dst, in.length), head[:n]...), start, in.length)
+	if err := in.claim(int(min(in.length, trustedLength)) + 1); err != nil {
+		return dst, err
+	}
+	return readAll(in, in, append(grow(dst, in.length), head[:n]...), start, in.length, limit)
 }
 
 // grow makes room for a body of a declared length, which is not believed too far.
@@ -180,21 +184,36 @@ func grow(dst []byte, length int64) []byte {
 	return append(make([]byte, 0, int64(len(dst))+want), dst...)
 }
 
-// readAll is io.ReadAll into dst, behind what begins at start, ended by a too-large
-// problem above the limit. length is what has been declared, −1: nothing.
-func (b *bodies) readAll(in *incoming, r io.Reader, dst []byte, start int, length int64) ([]byte, error) {
+// errOverLimit means that a body goes on after its limit.
+var errOverLimit = errors.New("the body is longer than its limit")
+
+// readAll is io.ReadAll into dst, behind what begins at start, ended by errOverLimit above
+// the limit. length is what has been declared, −1: nothing. Memory is claimed before it is
+// taken; that dst has is claimed as it is filled.
+func readAll(in *incoming, r io.Reader, dst []byte, start int, length, limit int64) ([]byte, error) {
 	for {
+		have := len(dst) - start
 		if len(dst) == cap(dst) {
-			dst = slices.Grow(dst, int(max(1, min(length+1-int64(len(dst)-start), 4*int64(len(dst))))))
+			more := 2*have + firstRead
+			if length >= 0 {
+				more = int(max(1, min(length+1-int64(have), 4*int64(have))))
+			}
+			if err := in.claim(have + more); err != nil {
+				return dst, err
+			}
+			dst = slices.Grow(dst, more)
 		}
 		end := min(cap(dst), len(dst)+firstRead)
+		if length >= 0 {
+			end = min(end, max(len(dst), start+int(length))+1)
+		}
 		if err := in.claim(end - start); err != nil {
 			return dst, err
 		}
 		n, err := r.Read(dst[len(dst):end])
 		dst = dst[:len(dst)+n]
-		if read := int64(len(dst) - start); read > b.limit {
-			return dst, b.tooLarge(read)
+		if int64(len(dst)-start) > limit {
+			return dst, errOverLimit
 		}
 		if err == io.EOF {
 			return dst, nil
@@ -205,7 +224,14 @@ func (b *bodies) readAll(in *incoming, r io.Reader, dst []byte, start int, lengt
 	}
 }
 
+// gzipMemory is what a decompressor holds.
+const gzipMemory = 64 << 10
+
 func (b *bodies) readGzip(in *incoming, dst []byte) ([]byte, error) {
+	in.besides = gzipMemory
+	if err := in.claim(0); err != nil {
+		return dst, err
+	}
 	z, ok := b.gzip.Get().(*gzip.Reader)
 	if !ok {
 		z = new(gzip.Reader)
@@ -214,7 +240,7 @@ func (b *bodies) readGzip(in *incoming, dst []byte) ([]byte, error) {
 	if err := z.Reset(in); err != nil {
 		return dst, err
 	}
-	return b.readAll(in, z, grow(dst, -1), len(dst), -1)
+	return readAll(in, z, grow(dst, -1), len(dst), -1, b.limit)
 }
 
 // readZstd reads the whole body before it decodes it: a frame may ask for a window of 8 MiB,
@@ -224,32 +250,35 @@ func (b *bodies) readZstd(in *incoming, dst []byte) ([]byte, error) {
 	if !ok {
 		coded = new([]byte)
 	}
-	defer b.coded.Put(coded)
+	defer func() {
+		if cap(*coded) <= keptMemory {
+			b.coded.Put(coded)
+		}
+	}()
 	var err error
-	if *coded, err = b.readPlain(in, (*coded)[:0]); err != nil {
+	if *coded, err = b.readPlain(in, (*coded)[:0], b.limit+codingOverhead); err != nil {
 		return dst, err
 	}
-	in.arrived()
+	in.settle(len(*coded))
+	most := max(b.limit, zstdWindow) // a frame may have a larger window than content
 	z, ok := b.zstd.Get().(*zstd.Decoder)
 	if !ok {
 		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderMaxMemory(uint64(b.limit)))
+			zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderMaxMemory(uint64(most)))
 		if err != nil {
 			return dst, err
 		}
 	}
 	defer b.zstd.Put(z)
-	size := b.limit // unless it says so
-	var h zstd.Header
-	if h.Decode(*coded) == nil && h.HasFCS && !h.Skippable {
-		size = int64(min(h.FrameContentSize, uint64(b.limit)))
-	}
-	if err := in.claim(len(*coded) + int(size)); err != nil {
+	size := int(min(zstdBound(*coded), most))
+	in.besides = int64(len(*coded))
+	if err := in.claim(size); err != nil {
 		return dst, err
 	}
-	dst, err = z.DecodeAll(*coded, dst)
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return dst, b.tooLarge(b.limit + 1)
+	start := len(dst)
+	dst, err = z.DecodeAll(*coded, slices.Grow(dst, size))
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || int64(len(dst)-start) > b.limit {
+		err = errOverLimit
 	}
 	return dst, err
 }
@@ -260,6 +289,8 @@ func (b *bodies) readError(in *incoming, coding string, err error) error {
 	switch {
 	case err == nil, errors.As(err, &p):
 		return err
+	case errors.Is(err, errOverLimit):
+		return b.tooLarge(b.limit + 1) // that much at least
 	case errors.Is(in.err, errTooLong):
 		return b.tooLarge(b.limit + codingOverhead)
 	case errors.Is(in.err, io.ErrUnexpectedEOF):

@@ -1,88 +1,71 @@
 package server_test
 
 import (
-	"crypto/x509"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	dto "github.com/prometheus/client_model/go"
 	"go.yaml.in/yaml/v4"
-
-	"github.com/oncelog/oncelog/server"
-	"github.com/oncelog/oncelog/server/access"
-	"github.com/oncelog/oncelog/server/access/certtest"
-	"github.com/oncelog/oncelog/store/bolt"
 )
 
 // TestDashboardAndAlertsNameMetricsThatExist: a metric that is renamed would leave an empty
 // graph, and an alert that never comes.
 func TestDashboardAndAlertsNameMetricsThatExist(t *testing.T) {
-	exist := exposedMetrics(t)
-	// Numbers of functions and labels are no metrics.
-	name := regexp.MustCompile(`\b(?:oncelog|process|go)_[a-z0-9_]+\b`)
+	e := populated(t)
+	exist := metricsOf(t, e)
 	named := map[string]bool{}
-	for where, expr := range append(dashboardQueries(t), alertQueries(t)...) {
-		found := name.FindAllString(expr, -1)
-		if len(found) == 0 {
-			t.Errorf("query %d is about nothing that the server exposes: %s", where, expr)
-		}
-		for _, n := range found {
+	for _, expr := range append(dashboardQueries(t), alertQueries(t)...) {
+		metrics, faults := exist.faults(expr)
+		for _, n := range metrics {
 			named[n] = true
-			if !exist[n] {
-				t.Errorf("the server exposes no %s, which is in %s", n, expr)
-			}
+		}
+		for _, fault := range faults {
+			t.Errorf("%s: %s", fault, expr)
 		}
 	}
+	unseen := []string{ // by anybody but those who look for one thing
+		"oncelog_build_info", "oncelog_access_grants", "oncelog_bbolt_freelist_bytes", "oncelog_bbolt_free_bytes",
+		"oncelog_bbolt_pages_allocated_total", "oncelog_bbolt_allocated_bytes_total", "oncelog_bbolt_nodes_total",
+		"oncelog_bbolt_node_dereferences_total",
+	}
 	for n := range exist { // whoever adds a metric says where it is looked at
-		unseen := []string{
-			"oncelog_build_info", "oncelog_access_grants", "oncelog_bbolt_freelist_bytes", "oncelog_bbolt_free_bytes",
-			"oncelog_bbolt_pages_allocated_total", "oncelog_bbolt_allocated_bytes_total", "oncelog_bbolt_nodes_total",
-			"oncelog_bbolt_node_dereferences_total",
-		}
-		histogram := strings.HasSuffix(n, "_sum") || strings.HasSuffix(n, "_count") || strings.HasSuffix(n, "_seconds")
-		if strings.HasPrefix(n, "oncelog_") && !named[n] && !histogram && !slices.Contains(unseen, n) {
+		ofHistogram := exist[n]["le"] == nil && exist[strings.TrimSuffix(strings.TrimSuffix(n, "_sum"), "_count")+"_bucket"] != nil
+		if strings.HasPrefix(n, "oncelog_") && !named[n] && !ofHistogram && !slices.Contains(unseen, n) {
 			t.Errorf("%s is neither in the dashboard nor in an alert", n)
 		}
 	}
 }
 
-// exposedMetrics are the names of all metrics of a server that has everything: a store on
-// disk, and TLS.
-func exposedMetrics(t *testing.T) map[string]bool {
+// metricsOf are all metrics of a server. A histogram counts as its three series.
+func metricsOf(t *testing.T, e *env) exposed {
 	t.Helper()
-	dir := t.TempDir()
-	pair := certtest.NewCA(t, "authority").Issue(certtest.Template{DNS: []string{"localhost"}, Usage: x509.ExtKeyUsageServerAuth})
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	pair.Write(t, cert, key)
-	secure, err := access.NewTLS(access.TLSOptions{Cert: cert, Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	control, err := access.New(access.Options{TLS: secure})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(control.Close)
-	e := newEnvOver(t, newBolt(t, t.TempDir(), bolt.Options{}), func(o *server.Options) { o.Access = control })
-	e.get("/livez").is(200)
 	families, err := e.server.Registry().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]bool{}
+	all := exposed{}
 	for _, f := range families {
-		names[f.GetName()] = true
-		if f.GetMetric()[0].GetHistogram() != nil {
-			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-				names[f.GetName()+suffix] = true
+		labels := map[string][]string{}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = append(labels[l.GetName()], l.GetValue())
 			}
 		}
+		all[f.GetName()] = labels
+		if f.GetType() == dto.MetricType_HISTOGRAM {
+			delete(all, f.GetName())
+			all[f.GetName()+"_sum"], all[f.GetName()+"_count"] = labels, labels
+			buckets := maps.Clone(labels)
+			buckets["le"] = []string{"+Inf"}
+			all[f.GetName()+"_bucket"] = buckets
+		}
 	}
-	return names
+	return all
 }
 
 func readDeploy(t *testing.T, file string) []byte {
@@ -107,6 +90,9 @@ func dashboardQueries(t *testing.T) []string {
 			Targets []struct{ RefID, Expr string }
 		}
 		Annotations struct{ List []struct{ Expr string } }
+		Templating  struct {
+			List []struct{ Type, Query string }
+		}
 	}
 	if err := json.Unmarshal(readDeploy(t, "dashboard.json"), &d); err != nil {
 		t.Fatal(err)
@@ -133,11 +119,20 @@ func dashboardQueries(t *testing.T) []string {
 	for _, a := range d.Annotations.List {
 		queries = append(queries, a.Expr)
 	}
+	for _, v := range d.Templating.List {
+		if of, ok := strings.CutPrefix(v.Query, "label_values("); ok { // no PromQL, but Grafana's
+			metric, _, _ := strings.Cut(of, ",")
+			queries = append(queries, metric)
+		}
+	}
+	if len(queries) < 30 {
+		t.Errorf("%d queries in the dashboard", len(queries))
+	}
 	return queries
 }
 
-// alertQueries are the expressions of all alerts. Each says what is the matter and how
-// urgent it is.
+// alertQueries are the expressions of all alerts. Each says what is the matter, how urgent
+// it is and what to do, and there is a test of when it fires.
 func alertQueries(t *testing.T) []string {
 	t.Helper()
 	var rules struct {
@@ -152,12 +147,21 @@ func alertQueries(t *testing.T) []string {
 	if err := yaml.Load(readDeploy(t, "alerts.yaml"), &rules, yaml.WithKnownFields()); err != nil {
 		t.Fatal(err)
 	}
+	tests := string(readDeploy(t, "alerts_test.yaml"))
 	var queries []string
 	seen := map[string]bool{}
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
-			if severity := r.Labels["severity"]; severity != "page" && severity != "ticket" || r.Annotations["summary"] == "" || seen[r.Alert] {
-				t.Errorf("alert %q is there twice, or has no severity or summary", r.Alert)
+			if severity := r.Labels["severity"]; severity != "page" && severity != "ticket" || seen[r.Alert] {
+				t.Errorf("alert %q is there twice, or has no severity", r.Alert)
+			}
+			for _, text := range []string{"summary", "description"} {
+				if v := r.Annotations[text]; !strings.HasSuffix(v, ".") {
+					t.Errorf("the %s of %s is no sentence: %q", text, r.Alert, v)
+				}
+			}
+			if !strings.Contains(tests, `alertname="`+r.Alert+`"`) {
+				t.Errorf("no test in alerts_test.yaml expects %s", r.Alert)
 			}
 			seen[r.Alert] = true
 			queries = append(queries, r.Expr)

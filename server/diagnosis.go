@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/oncelog/oncelog/openapi"
@@ -102,7 +103,7 @@ func allWell(s *store.Stats) (sentence, advice string) {
 	case s.Duplicates == 1:
 		return "Nothing lost, nothing doubled.", "One batch came twice since the server started, and was stored once."
 	}
-	return "Nothing lost, nothing doubled.", fmt.Sprintf("%d batches came again since the server started, and were stored once.", s.Duplicates)
+	return "Nothing lost, nothing doubled.", fmt.Sprintf("%s batches came again since the server started, and were stored once.", grouped(s.Duplicates))
 }
 
 // note takes in what has happened since the visit before.
@@ -168,42 +169,42 @@ func (d *doctor) closeGaps(v *visit) {
 // gapFindings tells of the gaps that are open, the newest first.
 func (d *doctor) gapFindings() []openapi.Finding {
 	return newestFirst(d.gaps, func(in *store.Incident) openapi.Finding {
-		what := fmt.Sprintf("sequences %d to %d are missing", in.ExpectedSeq, in.Producer.BaseSeq-1)
+		what := fmt.Sprintf("sequences %s to %s are missing", grouped(in.ExpectedSeq), grouped(in.Producer.BaseSeq-1))
 		if in.ExpectedSeq == in.Producer.BaseSeq-1 {
-			what = fmt.Sprintf("sequence %d is missing", in.ExpectedSeq)
+			what = fmt.Sprintf("sequence %s is missing", grouped(in.ExpectedSeq))
 		}
 		if in.CurrentEpoch >= 0 && in.CurrentEpoch < in.Producer.Epoch {
-			what += fmt.Sprintf(" of its new epoch %d", in.Producer.Epoch)
+			what += fmt.Sprintf(" of its new epoch %s", grouped(in.Producer.Epoch))
 		}
 		return finding(in, levelTrouble, findingLastingGap,
-			fmt.Sprintf("Producer %d has left a gap in %s: %s.", in.Producer.ID, name(in.Partition), what),
-			fmt.Sprintf("Its sender has to send them again, from sequence %d on; until then it is refused. "+
-				"If it no longer has them, they are lost: it goes on with a higher epoch, from sequence 0.", in.ExpectedSeq))
+			fmt.Sprintf("Producer %s has left a gap in %s: %s.", grouped(in.Producer.ID), name(in.Partition), what),
+			fmt.Sprintf("Its sender has to send them again, from sequence %s on; until then it is refused. "+
+				"If it no longer has them, they are lost: it goes on with a higher epoch, from sequence 0.", grouped(in.ExpectedSeq)))
 	})
 }
 
 // refusalFindings tells of what was refused lately, the newest first.
 func (d *doctor) refusalFindings() []openapi.Finding {
 	return newestFirst(d.refused, func(in *store.Incident) openapi.Finding {
-		who, where := in.Producer.ID, name(in.Partition)
+		who, where := grouped(in.Producer.ID), name(in.Partition)
 		switch in.Code {
 		case store.CodeSequenceReused:
 			return finding(in, levelTrouble, string(in.Code),
-				fmt.Sprintf("Producer %d used sequences of %s again for another payload, which was not stored.", who, where),
-				fmt.Sprintf("Sequences %d to %d are those of the batch at offset %d. Two programs share this producer id, or one has lost its place: each needs an id of its own.",
-					in.Producer.BaseSeq, in.LastSeq(), in.Offset))
+				fmt.Sprintf("Producer %s used sequences of %s again for another payload, which was not stored.", who, where),
+				fmt.Sprintf("Sequences %s to %s are those of the batch at offset %s. Two programs share this producer id, or one has lost its place: each needs an id of its own.",
+					grouped(in.Producer.BaseSeq), grouped(in.LastSeq()), grouped(in.Offset)))
 		case store.CodeSequenceOverlap:
 			return finding(in, levelTrouble, string(in.Code),
-				fmt.Sprintf("Producer %d sent a batch to %s that overlaps stored ones, which was refused.", who, where),
-				fmt.Sprintf("A batch has to be sent again as it was, neither merged nor split. The next new sequence is %d.", in.ExpectedSeq))
+				fmt.Sprintf("Producer %s sent a batch to %s that overlaps stored ones, which was refused.", who, where),
+				fmt.Sprintf("A batch has to be sent again as it was, neither merged nor split. The next new sequence is %s.", grouped(in.ExpectedSeq)))
 		case store.CodeProducerFenced:
 			return finding(in, levelAttention, string(in.Code),
-				fmt.Sprintf("A sender of producer %d still uses epoch %d in %s, and is fenced off.", who, in.Producer.Epoch, where),
-				fmt.Sprintf("Epoch %d has replaced it. If the old sender should be gone, stop it; nothing of it is stored.", in.CurrentEpoch))
+				fmt.Sprintf("A sender of producer %s still uses epoch %s in %s, and is fenced off.", who, grouped(in.Producer.Epoch), where),
+				fmt.Sprintf("Epoch %s has replaced it. If the old sender should be gone, stop it; nothing of it is stored.", grouped(in.CurrentEpoch)))
 		default:
 			return finding(in, levelAttention, string(in.Code),
-				fmt.Sprintf("Producer %d had expired in %s, and a batch of it was refused.", who, where),
-				fmt.Sprintf("It goes on with an epoch above %d, from sequence 0. If it pauses for so long, raise the topic's producerExpiryMs.", in.CurrentEpoch))
+				fmt.Sprintf("Producer %s had expired in %s, and a batch of it was refused.", who, where),
+				fmt.Sprintf("It goes on with an epoch above %s, from sequence 0. If it pauses for so long, raise the topic's producerExpiryMs.", grouped(in.CurrentEpoch)))
 		}
 	})
 }
@@ -222,7 +223,7 @@ func serviceFinding(err error) (openapi.Finding, bool) {
 		f.Advice = "It finishes what is in flight and takes no more. Clients retry by themselves when it is back."
 	case store.CodeStorageFull:
 		f.Level, f.Sentence = levelTrouble, "There is no space left: appends are refused, reads go on."
-		f.Advice = "Delete or trim topics, shorten retention, or make room on the disk. Appends are taken again by themselves. Nothing that was acknowledged is lost."
+		f.Advice = "Delete or trim topics, shorten retention, make room on the disk, or raise the bound of --max-store-bytes. Appends are taken again by themselves. Nothing that was acknowledged is lost."
 	case store.CodeStorageFailed:
 		f.Level, f.Sentence = levelTrouble, "The storage has failed: no appends are taken until the server is restarted."
 		f.Advice = "Look at the disk and at the server's log, then restart it. What was acknowledged before is on disk; what got no answer has to be sent again."
@@ -283,6 +284,15 @@ func finding(in *store.Incident, level, code, sentence, advice string) openapi.F
 		Level: level, Code: code, Sentence: sentence, Advice: advice,
 		Topic: in.Partition.Topic, Partition: &in.Partition.Number, PID: &in.Producer.ID,
 	}
+}
+
+// grouped writes a count as the status page does: 12,345.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 func name(p store.Partition) string { return fmt.Sprintf("%s/%d", p.Topic, p.Number) }

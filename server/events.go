@@ -73,6 +73,11 @@ func (s *Server) follows(r *http.Request, w *eventWriter, look *view, after int6
 	for {
 		events, last, changed, ended := s.sampler.after(after)
 		for _, e := range events {
+			if len(w.buf)+len(e) > flushAt { // what a reader who takes its time makes us keep
+				if err := w.flush(); err != nil {
+					return err
+				}
+			}
 			w.buf = append(w.buf, e...)
 		}
 		after = last

@@ -75,19 +75,22 @@ func (x *exchange) Write(b []byte) (int, error) {
 // hurry bounds how long the answer may take to be written. Without that a client that sends
 // requests and reads no answers would be waited for for ever. Answers in several steps do
 // it again for each; net/http lifts it when the answer is complete.
-func (x *exchange) hurry() {
-	// As with timedBody.deadline.
-	if c, ok := x.ResponseWriter.(interface{ SetWriteDeadline(t time.Time) error }); ok {
-		_ = c.SetWriteDeadline(time.Now().Add(x.patience))
-		return
+func (x *exchange) hurry() { x.deadline(time.Now().Add(x.patience)) }
+
+// deadline sets the connection's for writing.
+func (x *exchange) deadline(t time.Time) {
+	for w := x.ResponseWriter; w != nil; w = unwrapped(w) {
+		if c, ok := w.(interface{ SetWriteDeadline(t time.Time) error }); ok {
+			_ = c.SetWriteDeadline(t)
+			return
+		}
 	}
-	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(x.patience))
 }
 
 // leave ends the wait for a client that takes its time to read.
 func (x *exchange) leave() {
 	x.leaving.Store(true)
-	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // or there is no connection
+	x.deadline(time.Unix(1, 0))
 }
 
 // readBuffers hold what is read, for the next reads: most of the memory of a read would

@@ -24,6 +24,9 @@ func (s *Server) report(x *exchange, r *http.Request) {
 		status = http.StatusOK // net/http sends that when nothing was written
 	}
 	s.metrics.observe(r.Pattern, r.Method, status, took)
+	if s.options.Traces != nil {
+		s.trace(x, r)
+	}
 	level := logLevel(status, x.code, r.Pattern)
 	if x.cut {
 		level = slog.LevelError
@@ -33,13 +36,13 @@ func (s *Server) report(x *exchange, r *http.Request) {
 		return
 	}
 	var unlogged int64
-	if status < http.StatusBadRequest && !x.cut {
+	if lines := s.sampled(x, status); lines != nil {
 		var ok bool
-		if ok, unlogged = s.successes.take(x.start); !ok {
+		if ok, unlogged = lines.take(x.start); !ok {
 			return
 		}
 	}
-	attrs := append(make([]slog.Attr, 0, 14),
+	attrs := append(make([]slog.Attr, 0, 16),
 		slog.String("method", r.Method),
 		slog.String("path", r.URL.EscapedPath()),
 		slog.String("route", r.Pattern),
@@ -49,6 +52,9 @@ func (s *Server) report(x *exchange, r *http.Request) {
 		slog.String("request.id", x.id),
 		slog.String("remote", r.RemoteAddr),
 	)
+	if span := traceOf(r); span.IsValid() {
+		attrs = append(attrs, slog.String("trace.id", span.TraceID().String()), slog.String("span.id", span.SpanID().String()))
+	}
 	if x.caller != nil && x.caller.Name != "" {
 		attrs = append(attrs, slog.String("principal", x.caller.Name), slog.String("grant", x.caller.Grant))
 	}
@@ -62,6 +68,21 @@ func (s *Server) report(x *exchange, r *http.Request) {
 		attrs = append(attrs, slog.String("error", x.cause.Error()))
 	}
 	s.log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// sampled is what bounds the lines of requests like this one, nil: each has one. When the
+// server has too much to do, a line for each request that it refuses for that would give it
+// more.
+func (s *Server) sampled(x *exchange, status int) *lineLimiter {
+	switch {
+	case x.cut:
+		return nil
+	case status < http.StatusBadRequest:
+		return &s.successes
+	case comeLater(x.code):
+		return &s.refusals
+	}
+	return nil
 }
 
 // lineLimiter lets so many lines a second through and counts the others. At full load a line

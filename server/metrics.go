@@ -57,7 +57,7 @@ func newMetrics(s *Server) *metrics {
 		Name: "oncelog_build_info", Help: "Always 1; the labels say what is running.",
 		ConstLabels: prometheus.Labels{"version": s.options.Version, "revision": s.options.Revision, "go": runtime.Version()},
 	}, func() float64 { return 1 })
-	m.registry.MustRegister(m.inFlight, m.requests, m.duration, build, newStoreCollector(s), engineCollector{s}, accessCollector{s},
+	m.registry.MustRegister(m.inFlight, m.requests, m.duration, build, newStoreCollector(s), engineCollector{s}, accessCollector{s}, budgetCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m

@@ -101,6 +101,13 @@ func (s *Server) fail(x *exchange, r *http.Request, err error) {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
 	x.body.hold.end() // before the rest is waited for
+	if r.ProtoMajor == 1 && r.ContentLength != 0 && comeLater(body.Code) {
+		if err := x.refuse(r, body); err != nil {
+			x.cause = errors.Join(x.cause, err)
+			panic(http.ErrAbortHandler)
+		}
+		return
+	}
 	if r.ProtoMajor == 1 && !x.drainBody(r) {
 		h.Set("Connection", "close")
 	}
@@ -210,10 +217,12 @@ func addSequence(p *openapi.Problem, code store.Code, q *store.SequenceError) {
 		p.OriginalOffset = &q.OriginalOffset
 	case store.CodeProducerFenced:
 		p.CurrentEpoch = openapi.NullOr(q.CurrentEpoch)
-	case store.CodeProducerExpired:
-		at, action := formatTime(q.ExpiredAt), "bump-epoch"
-		p.ExpiredAt, p.LastEpoch, p.Action = &at, &q.LastEpoch, &action
-		p.LastSeq = openapi.NullOr(q.LastSeq)
+	case store.CodeProducerExpired, store.CodeUnknownProducerID:
+		at := formatTime(q.ExpiredAt)
+		p.ExpiredAt, p.LastEpoch, p.LastSeq = &at, &q.LastEpoch, openapi.NullOr(q.LastSeq)
+		if code == store.CodeProducerExpired {
+			p.Action = new("bump-epoch")
+		}
 	default: // no other code has any
 	}
 }

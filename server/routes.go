@@ -16,6 +16,9 @@ func (s *Server) newRoutes() (http.Handler, error) {
 		return nil, err
 	}
 	r := chi.NewRouter()
+	if s.options.Traces != nil {
+		r.Use(s.traces()) // outside of observe, whose exchange nothing may wrap
+	}
 	r.Use(
 		s.observe,          // first: request id, log line, metrics and recovery cover all the rest
 		s.limitHeaders,     // before anything reads a header

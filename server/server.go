@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-playground/validator/v10"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/oncelog/oncelog/openapi"
 	"github.com/oncelog/oncelog/server/access"
@@ -19,18 +20,25 @@ import (
 type Options struct {
 	// Logger gets one line a request. nil: nothing is logged.
 	Logger *slog.Logger
-	// SuccessLines bounds the lines a second for requests that succeed; a line says how
-	// many were left out before it. Failures are always logged. 0: 20. Negative: no
-	// bound.
+	// SuccessLines bounds the lines a second for requests that succeed, and apart from them
+	// those for requests that are told to come later; a line says how many were left out
+	// before it. Other failures are always logged. 0: 20. Negative: no bound.
 	SuccessLines int
+	// Traces makes the spans of requests. nil: there are none, and nothing is paid for
+	// them; the log lines name the client's trace all the same.
+	Traces trace.TracerProvider
 	// Version and Revision are what /version and the build metric say.
 	Version, Revision string
 	// MaxBodyBytes bounds a request body after decompression. 0: 16 MiB.
 	MaxBodyBytes int64
 	// BodyMemory bounds the request bodies that are held at the same time, from their
 	// first byte until they have been answered, and ReadMemory the records that answers
-	// of reads hold; more is refused as overloaded. In bytes; 0: 256 MiB.
+	// of reads hold; more is refused as overloaded. In bytes; 0: 256 MiB. Each is made
+	// large enough for the largest body, coded and decoded, or the largest batch.
 	BodyMemory, ReadMemory int64
+	// MaxBodies bounds the number of those bodies: each counts for its share of
+	// BodyMemory at least, for it holds more than its bytes. 0: 4096.
+	MaxBodies int
 	// MaxHeaderBytes bounds names and values of all request headers together. 0:
 	// 64 KiB. It must be well below http.Server.MaxHeaderBytes, which closes the
 	// connection with a plain-text 431 before any handler runs.
@@ -80,6 +88,11 @@ func (o Options) withDefaults() Options {
 	if o.ReadMemory == 0 {
 		o.ReadMemory = 256 << 20
 	}
+	o.BodyMemory = max(o.BodyMemory, 2*(max(o.MaxBodyBytes, zstdWindow)+codingOverhead))
+	o.ReadMemory = max(o.ReadMemory, store.MaxBatchBytes+usualRead)
+	if o.MaxBodies == 0 {
+		o.MaxBodies = 4096
+	}
 	if o.MaxHeaderBytes == 0 {
 		o.MaxHeaderBytes = 64 << 10
 	}
@@ -124,8 +137,9 @@ type Server struct {
 	decoders decoderPool
 	// bodyMemory and readMemory are what requests may hold.
 	bodyMemory, readMemory *budget
-	// successes bounds the log lines of requests that succeed.
-	successes lineLimiter
+	// successes bounds the log lines of requests that succeed, refusals those of requests
+	// that are told to come later.
+	successes, refusals lineLimiter
 
 	engine atomic.Pointer[store.Store] // nil until Serve
 
@@ -135,6 +149,8 @@ type Server struct {
 	// topicChanges makes look-then-change on topics one step: DeleteTopic and
 	// CreateTopic take no condition, If-Match and PUT need one.
 	topicChanges sync.Mutex
+
+	leaving atomic.Bool // Leave has been called
 
 	// draining ends when Drain is called. It is a context because long polls and
 	// streams wait on it together with their request's.
@@ -152,9 +168,9 @@ func New(o Options) (*Server, error) {
 		validate: newValidate(),
 		bodies:   &bodies{limit: o.MaxBodyBytes},
 
-		bodyMemory: newBudget(o.BodyMemory), readMemory: newBudget(o.ReadMemory),
+		bodyMemory: newBudget(o.BodyMemory, int64(o.MaxBodies)), readMemory: newBudget(o.ReadMemory, 0),
 	}
-	s.successes.limit = int64(o.SuccessLines)
+	s.successes.limit, s.refusals.limit = int64(o.SuccessLines), int64(o.SuccessLines)
 	for _, p := range openapi.ProblemTypes() {
 		s.problems[p.Code] = p
 	}
@@ -183,6 +199,10 @@ func (s *Server) Serve(st store.Store) {
 	s.engine.Store(&st)
 	s.sampler.start()
 }
+
+// Leave makes /readyz say draining, so that load balancers send no more, and changes
+// nothing else: what comes until they have noticed is answered. Drain comes later.
+func (s *Server) Leave() { s.leaving.Store(true) }
 
 // Drain refuses new appends, ends long polls and event streams, and makes /readyz
 // fail. What is in flight goes on. It may be called twice.

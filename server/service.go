@@ -98,9 +98,9 @@ func (s *Server) readyz(x *exchange, _ *http.Request, st store.Store) error {
 	return writeJSON(x, http.StatusOK, openapi.Health{Status: "ok"})
 }
 
-// ready tells why no appends are taken, nil when they are.
+// ready tells why no appends are taken, or soon will not be; nil when they are.
 func (s *Server) ready(st store.Store) error {
-	if s.draining.Err() != nil {
+	if s.leaving.Load() || s.draining.Err() != nil {
 		return &problem{code: string(store.CodeDraining), detail: "the server is shutting down"}
 	}
 	return st.Ready()

@@ -66,11 +66,22 @@ func (x *exchange) drainBody(r *http.Request) bool {
 	return n < drainBytes && errors.Is(err, io.EOF)
 }
 
-// deadline sets the connection's. A response writer that cannot is one without a
-// connection.
+// deadline sets the connection's.
 func (b *timedBody) deadline(t time.Time) {
-	// The assertion is what a http.ResponseController makes, without its allocations.
-	if c, ok := b.w.(interface{ SetReadDeadline(t time.Time) error }); ok {
-		_ = c.SetReadDeadline(t)
+	for w := b.w; w != nil; w = unwrapped(w) {
+		if c, ok := w.(interface{ SetReadDeadline(t time.Time) error }); ok {
+			_ = c.SetReadDeadline(t)
+			return
+		}
 	}
+}
+
+// unwrapped is what a response writer wraps, nil: nothing. A writer that wraps nothing and
+// has no deadlines is one without a connection. It is what [http.ResponseController] does,
+// without its allocations.
+func unwrapped(w http.ResponseWriter) http.ResponseWriter {
+	if u, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {
+		return u.Unwrap()
+	}
+	return nil
 }

@@ -75,3 +75,21 @@ func Refusal(s *sequence.State, v sequence.Verdict, a sequence.Attempt) *Error {
 	}
 	return e
 }
+
+// NoState is the answer to a look at a producer that has no live state in a partition. s is
+// what is left of it: nothing, or a tombstone, and then the error has its sequence part.
+func NoState(p Partition, pid int64, s *sequence.State) *Error {
+	e := Errorf(CodeUnknownProducerID, "producer %d has no state in topic %q partition %d", pid, p.Topic, p.Number)
+	at, expired := s.Expired()
+	if !expired {
+		return e
+	}
+	d := &SequenceError{ExpiredAt: time.UnixMilli(at).UTC(), LastEpoch: s.Epoch()}
+	e.Detail += fmt.Sprintf(", for it expired at %s", d.ExpiredAt.Format("2006-01-02T15:04:05.000Z"))
+	if s.NextSeq() > 0 { // not a tombstone that stands for many
+		last := s.LastSeq()
+		d.LastSeq = &last
+	}
+	e.Sequence = d
+	return e
+}

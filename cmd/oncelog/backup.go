@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/oncelog/oncelog/producer"
+	"github.com/oncelog/oncelog/server/access"
 	"github.com/oncelog/oncelog/store/bolt"
 )
 
@@ -53,7 +54,7 @@ func (c *backupCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	path := c.Target[0]
 	if path == "-" {
-		b, err := fetch(ctx, std, client, std.out)
+		b, err := copyBackup(ctx, std, client, std.out)
 		if err == nil {
 			_, err = fmt.Fprintf(std.err, "%d bytes, SHA-256 %x\n", b.Size, b.SHA256)
 		}
@@ -62,7 +63,7 @@ func (c *backupCmd) Run(ctx context.Context, std *stdio) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("%s exists already", path), err)
 	}
-	b, err := fetchFile(ctx, std, client, path)
+	b, err := copyToFile(ctx, std, client, path)
 	if err != nil {
 		return err
 	}
@@ -70,23 +71,32 @@ func (c *backupCmd) Run(ctx context.Context, std *stdio) error {
 	return err
 }
 
-// fetchFile writes a backup and its digest to files that get their names when they are
-// whole and on disk.
-func fetchFile(ctx context.Context, std *stdio, client *producer.Client, path string) (b producer.Backup, err error) {
-	err = writeWhole(path, func(w io.Writer) error {
-		b, err = fetch(ctx, std, client, w)
+// copyToFile writes a backup and its digest to files that get their names when they are
+// whole and on disk, the backup last: whatever comes between, a file of its name is whole.
+func copyToFile(ctx context.Context, std *stdio, client *producer.Client, path string) (b producer.Backup, err error) {
+	part, err := writePart(path, func(w io.Writer) error {
+		b, err = copyBackup(ctx, std, client, w)
 		return err
 	})
 	if err != nil {
 		return b, err
 	}
-	return b, writeWhole(path+digestSuffix, func(w io.Writer) error {
+	defer os.Remove(part) //nolint:errcheck // it is gone when it has got its name
+	digest, err := writePart(path+digestSuffix, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%x  %s\n", b.SHA256, filepath.Base(path))
 		return err
 	})
+	if err != nil {
+		return b, err
+	}
+	defer os.Remove(digest) //nolint:errcheck // so is this
+	if err := os.Rename(digest, path+digestSuffix); err != nil {
+		return b, err
+	}
+	return b, errors.Join(moveNew(part, path), syncDir(filepath.Dir(path)))
 }
 
-func fetch(ctx context.Context, std *stdio, client *producer.Client, w io.Writer) (producer.Backup, error) {
+func copyBackup(ctx context.Context, std *stdio, client *producer.Client, w io.Writer) (producer.Backup, error) {
 	bar := newProgress(std, "backing up", 0)
 	defer bar.end()
 	b, err := client.Backup(ctx, w, bar.set)
@@ -96,11 +106,12 @@ func fetch(ctx context.Context, std *stdio, client *producer.Client, w io.Writer
 	return b, nil
 }
 
-// writeWhole writes a file under another name and renames it when it is on disk.
-func writeWhole(path string, write func(io.Writer) error) (err error) {
+// writePart writes what will be at a path to a file beside it, durably, and gives the name
+// of that.
+func writePart(path string, write func(io.Writer) error) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() {
 		if err != nil {
@@ -111,39 +122,61 @@ func writeWhole(path string, write func(io.Writer) error) (err error) {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+// moveNew gives a file a name that no file has. A link fails where there is one, which a
+// rename would replace.
+func moveNew(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil:
+		return os.Remove(from)
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s exists already", to)
+	}
+	return os.Rename(from, to) // not every file system has links
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // restoreCmd makes a data directory of a backup.
 type restoreCmd struct {
 	File string `arg:"" help:"The backup, or - for standard input."`
-	Dir  string `arg:"" help:"The data directory to make; it must be empty if it is there."`
+	Dir  string `arg:"" help:"The data directory to make, or one without a store in it."`
 }
 
 // Help is what follows the description in the command's help.
 func (restoreCmd) Help() string {
-	return `Makes a data directory of a backup, or of a store file that no server was using. If there is a FILE.sha256 beside it, the backup must have that digest. All of it is examined as by oncelog check before it gets its place; when something is wrong, DIR is left empty.
+	return `Makes a data directory of a backup, or of a store file that no server was using. If there is a FILE.sha256 beside it, the backup must have that digest. All of it is examined as by oncelog check before it gets its place; when something is wrong, nothing of it is left in DIR. A store that is in DIR already is never touched.
 
-A server on that directory goes on from what the backup knows: what was stored after it is gone, and a producer that goes on is told where the backup ends. Producer ids that may have been issued since are never issued again. Access tokens (access.json) are not in a backup.
+A server on that directory goes on from what the backup knows: what was stored after it is gone, and a producer that goes on is told where the backup ends. Producer ids that may have been issued since are never issued again. Run it as the user that the server runs as. Access tokens (access.json) are not in a backup.
 
 Exit codes: 0 restored; 1 failed; 2 bad flags; 3 the backup is damaged, each problem is a line of the output.`
 }
 
 // Run restores it.
-func (c *restoreCmd) Run(std *stdio) error {
+func (c *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	from, sum, err := c.open(std)
 	if err != nil {
 		return err
 	}
 	defer from.Close() //nolint:errcheck // it was only read
 	bar := newProgress(std, "restoring", 0)
-	report, err := bolt.Restore(c.Dir, from, bolt.RestoreOptions{SHA256: sum, Progress: bar.set})
+	report, err := bolt.Restore(ctx, c.Dir, from, bolt.RestoreOptions{SHA256: sum, Progress: bar.set})
 	bar.end()
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", c.File, err)
+		err = fmt.Errorf("restore %s: %w", c.File, err)
+		if errors.Is(err, bolt.ErrDamaged) {
+			err = &exitError{exitDamaged, err}
+		}
+		return err
 	}
 	if err := writeReport(std, "text", report); err != nil {
 		return err
@@ -151,7 +184,19 @@ func (c *restoreCmd) Run(std *stdio) error {
 	if n := len(report.Problems); n > 0 {
 		return &exitError{exitDamaged, fmt.Errorf("%s: %s found, nothing was restored", c.File, counted(n, "problem", "problems"))}
 	}
-	_, err = fmt.Fprintf(std.err, "oncelog: if the server had access tokens, copy its access.json to %s before you start it\n", c.Dir)
+	return c.done(std)
+}
+
+// done says what there is now, and what may be missing.
+func (c *restoreCmd) done(std *stdio) error {
+	_, err := fmt.Fprintf(std.err, "oncelog: restored to %s\n", c.Dir)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, access.FileName)); err == nil {
+		return nil
+	}
+	_, err = fmt.Fprintf(std.err, "oncelog: access tokens are not in a backup: if the server had some, copy its %s to %s before you start it\n", access.FileName, c.Dir)
 	return err
 }
 

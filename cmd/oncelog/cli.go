@@ -29,6 +29,7 @@ type cli struct {
 	Restore   restoreCmd   `cmd:"" help:"Make a data directory of a backup."`
 	Check     checkCmd     `cmd:"" help:"Check a data directory that no server is using."`
 	Compact   compactCmd   `cmd:"" help:"Give space back in a data directory that no server is using."`
+	Health    healthCmd    `cmd:"" help:"Ask a server whether it takes appends."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 	BenchPeer benchPeerCmd `cmd:"" hidden:"" help:"The other side of bench --compare."`
 }

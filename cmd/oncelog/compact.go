@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/oncelog/oncelog/store/bolt"
@@ -20,12 +21,14 @@ Exit codes: 0 done; 1 failed, the old file is there as it was; 2 bad flags; 4 in
 }
 
 // Run compacts it.
-func (c *compactCmd) Run(std *stdio) error {
+func (c *compactCmd) Run(ctx context.Context, std *stdio) error {
 	dir := c.Dir
 	if dir == "" {
 		dir = c.Data
 	}
-	done, err := bolt.Compact(dir)
+	bar := newProgress(std, "compacting", 0)
+	done, err := bolt.Compact(ctx, dir, bar.set)
+	bar.end()
 	if err != nil {
 		return checkFailure(fmt.Errorf("compact %s: %w", dir, err))
 	}

@@ -70,7 +70,9 @@ func (s *sentRecord) value() string {
 // once, and in its place.
 func TestProducersThroughKills(t *testing.T) {
 	s := seed(t)
-	g := newGateway(t, "--reorder-wait", "20ms")
+	g := unstarted(t, "--reorder-wait", "20ms")
+	g.program = testedBinary(t)
+	g.start()
 	proxy := newBadProxy(t, g.listen, 0.3, s)
 	for round := range *faultsRounds {
 		k := newKillStorm(round, s)

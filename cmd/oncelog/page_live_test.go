@@ -98,7 +98,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 
 	// A dropped batch: nobody sends what is missing.
 	s.refused(producer.CodeOutOfOrderSequence, 0, 100_000, `9`)
-	p.untilText("#sentence", "Producer 0 has left a gap in orders/0: sequences 5 to 99999 are missing.")
+	p.untilText("#sentence", "Producer 0 has left a gap in orders/0: sequences 5 to 99,999 are missing.")
 	p.untilText(`[data-total="lastingGaps"]`, "1")
 	p.untilText("#announce", "Trouble: Producer 0 has left a gap")
 	p.visit("#/producers/0", "Producer 0 – oncelog")
@@ -234,7 +234,10 @@ func TestPageWithToken(t *testing.T) {
 	p.untilText("#sentence", "This server wants a token.")
 	eval[string](p, `document.querySelector("#token").value = "nonsense"`)
 	p.click(".token-form button")
-	p.until(`document.querySelector("#token")?.value === ""`)
+	p.untilText("#sentence", "The server does not take this token.")
+	if got := eval[int](p, `document.querySelectorAll(".panel").length`); got != 0 {
+		t.Errorf("%d panels of a server that says nothing", got)
+	}
 	eval[string](p, `document.querySelector("#token").value = "`+token+`"`)
 	p.click(".token-form button")
 	p.untilText("#live-text", "live")

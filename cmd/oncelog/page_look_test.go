@@ -101,8 +101,8 @@ func rough(g *gateway) {
 	b.stored(0, 0, paid)
 }
 
-// trouble adds everything that can go wrong.
-func trouble(g *gateway) {
+// trouble adds everything that can go wrong. It gives the producer that is fenced off.
+func trouble(g *gateway) (fenced int64) {
 	g.tb.Helper()
 	g.createTopic("refunds", 1, openapi.TopicConfig{})
 	a, b, c, d := g.newSender("refunds", 0), g.newSender("refunds", 0), g.newSender("refunds", 0), g.newSender("refunds", 0)
@@ -122,6 +122,7 @@ func trouble(g *gateway) {
 	go func() {
 		_, _ = d.send(0, 6, paid, paid) // it is held while pictures are taken
 	}()
+	return c.pid
 }
 
 // sceneLength is how long the scene is played before the first picture.
@@ -162,18 +163,18 @@ func TestPageLook(t *testing.T) {
 		p.until(`document.querySelector(".feed-row")`)
 		p.accessible("calm, " + theme)
 		p.picture(filepath.Join(dir, fmt.Sprintf("calm-1440-%s.png", theme)), chromedp.FullScreenshot(100))
-		p.screen(1280, 860)
+		p.screen(1440, eval[int64](p, `Math.ceil(document.querySelector(".below").getBoundingClientRect().bottom + scrollY) + 28`))
 		p.picture(filepath.Join(dir, fmt.Sprintf("readme-%s.png", theme)), chromedp.CaptureScreenshot())
 		p.screen(1440, 900)
 	}
-	trouble(g)
+	fenced := trouble(g)
 	views := []struct{ name, hash, title, ready string }{
 		{"overview", "#/", "oncelog", `document.querySelector("#chart-percommit canvas") && document.querySelector(".findings li")`},
 		{"partition", "#/topics/refunds/0", "refunds/0 – oncelog", `document.querySelectorAll(".strip svg").length > 3 && document.querySelector(".record")`},
 		{"topics", "#/topics", "Topics – oncelog", `document.querySelector("#topics tbody tr")`},
 		{"topic", "#/topics/orders", "orders – oncelog", `document.querySelector("#partitions tbody tr")`},
 		{"producers", "#/producers", "Producers – oncelog", `document.querySelector("#producers tbody tr")`},
-		{"producer", "#/producers/10", "Producer 10 – oncelog", `document.querySelector(".strip svg") && document.querySelector(".feed-row")`},
+		{"producer", fmt.Sprintf("#/producers/%d", fenced), fmt.Sprintf("Producer %d – oncelog", fenced), `document.querySelector(".strip svg") && document.querySelector(".feed-row")`},
 		{"snapshots", "#/snapshots", "Snapshots – oncelog", `(window.tried ??= document.querySelector("#take").click() ?? true) && document.querySelectorAll("#snapshots tbody tr").length === 5`},
 		{"try", "#/try", "Try it – oncelog", `(window.tried ??= document.querySelector("#try-again").click() ?? true) && document.querySelectorAll(".answer").length === 2`},
 		{"nowhere", "#/nowhere", "Not here – oncelog", `true`},
@@ -237,6 +238,49 @@ func (p *page) picture(file string, take chromedp.Action[[]byte]) {
 	}
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		p.tb.Fatal(err)
+	}
+}
+
+// TestPageFlash: a row that has just come can be read in the brightest moment of its
+// flash, whatever kind it is of.
+func TestPageFlash(t *testing.T) {
+	g := newGateway(t)
+	g.createTopic("orders", 1, openapi.TopicConfig{})
+	s := g.newSender("orders", 0)
+	s.stored(0, 0, paid)
+	s.stored(0, 0, paid)
+	p := openPage(t, g)
+	p.until(`document.querySelector(".feed-row")`)
+	eval[chromedp.Void](p, axe(t))
+	rows := eval[int](p, `(() => {
+		const list = document.querySelector(".feed").cloneNode();
+		list.id = "flash";
+		for (const tone of ["good mark-duplicate", "wait mark-held", "wait mark-early", "lost mark-missing", "lost mark-fenced", "lost mark-reused"]) {
+			const row = document.querySelector(".feed-row").cloneNode(true);
+			row.classList.add("fresh");
+			row.querySelector(".tag").className = "tag " + tone;
+			list.append(row);
+		}
+		document.querySelector(".happenings").append(list);
+		const flashes = list.getAnimations({ subtree: true });
+		for (const f of flashes) {
+			f.pause();
+			f.currentTime = 0;
+		}
+		return flashes.length;
+	})()`)
+	if rows != 6 {
+		t.Errorf("%d rows flash", rows)
+	}
+	for _, theme := range []string{"light", "dark"} {
+		p.theme(theme)
+		if n := eval[int](p, `axe.run("#flash", { runOnly: ["color-contrast"] }).then((r) => r.passes.flatMap((v) => v.nodes).length)`); n < 4*rows {
+			t.Errorf("%s: only %d texts can be read for certain", theme, n)
+		}
+		for _, v := range eval[[]string](p, `axe.run("#flash", { runOnly: ["color-contrast"] }).then((r) =>
+			[...r.violations, ...r.incomplete].flatMap((v) => v.nodes.map((n) => n.html + " " + n.any[0].message)))`) {
+			t.Errorf("%s: %s", theme, v)
+		}
 	}
 }
 

@@ -48,13 +48,13 @@ func (r *remote) options() ([]producer.ClientOption, error) {
 	return options, nil
 }
 
-// client makes a client for it. No request is sent.
-func (r *remote) client() (*producer.Client, error) {
+// client makes a client for it, with further options. No request is sent.
+func (r *remote) client(more ...producer.ClientOption) (*producer.Client, error) {
 	options, err := r.options()
 	if err != nil {
 		return nil, err
 	}
-	c, err := producer.NewClient(r.URL, options...)
+	c, err := producer.NewClient(r.URL, append(options, more...)...)
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("--url: %w", err)}
 	}
@@ -73,7 +73,7 @@ func explain(err error) error {
 			fmt.Fprintf(&members, " (%s: %s)", m.Pointer, m.Detail)
 		}
 		return fmt.Errorf("%s%s [%s, request %s]", e.Detail, &members, string(e.Code), e.RequestID)
-	case e.Code == producer.CodeUnreachable && e.Outcome == openapi.NotApplied:
+	case e.Code == producer.CodeUnreachable && e.Outcome == openapi.NotApplied && e.Detail == "":
 		return fmt.Errorf("the server cannot be reached: %w", e.Err)
 	}
 	return err

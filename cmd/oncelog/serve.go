@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/oncelog/oncelog/server"
 	"github.com/oncelog/oncelog/server/access"
@@ -30,14 +32,19 @@ type serveCmd struct {
 	MaxStoreBytes     byteSize      `default:"0" placeholder:"BYTES" help:"Refuse appends once the store holds so much. 0: no bound."`
 	DiskReserve       byteSize      `default:"64MiB" placeholder:"BYTES" help:"Refuse appends when less is free on the disk. Default ${default}."`
 	RetentionInterval time.Duration `default:"1s" help:"How often retention and the expiry of producers are looked after."`
-	QueueLength       int           `default:"4096" placeholder:"N" help:"Most appends that wait to be written; more are refused as overloaded. Default ${default}."`
-	QueueBytes        byteSize      `default:"256MiB" placeholder:"BYTES" help:"Most bytes of them. Default ${default}."`
+	QueueLength       int           `default:"4096" placeholder:"N" help:"Most requests with a body, appends above all, that are received or wait to be written at the same time; more are refused as overloaded. Default ${default}."`
+	QueueBytes        byteSize      `default:"256MiB" placeholder:"BYTES" help:"Most bytes of the appends that wait to be written. Default ${default}."`
+	MaxProducers      int64         `default:"0" placeholder:"N" help:"Most producers that are remembered, counted in each partition that knows them; beyond it those that have been quiet for longest are expired. 0: no bound but the topics' own."`
+	RequestMemory     byteSize      `default:"0" placeholder:"BYTES" help:"Memory that requests may hold at the same time, half of it for bodies and half for answers of reads; more are refused as overloaded. Default: an eighth of the memory that there is, from 64 MiB to 512 MiB."`
+	MaxConnections    int           `default:"0" placeholder:"N" help:"Most connections. A further one takes the place of the one that has been idle for longest. Default: one for each 256 KiB of memory, at most 65536 and three quarters of the files that may be open."`
 
 	accessFlags
 
+	DrainDelay   time.Duration `default:"0s" help:"How long to go on as before, with /readyz already saying draining, when asked to stop: the time in which a load balancer notices. Default ${default}."`
 	DrainTimeout time.Duration `default:"30s" help:"How long to finish what is in flight when asked to stop."`
 	LogLevel     slog.Level    `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error. Default ${default}."`
 	LogFormat    string        `default:"auto" enum:"auto,json,text" placeholder:"FORMAT" help:"json or text. Default: text on a terminal, else json."`
+	LogSuccesses int           `default:"20" placeholder:"N" help:"Most lines a second for requests that succeed, and for those that are refused because there is too much to do; other failures are always logged. -1: one for each. Default ${default}."`
 }
 
 // Validate refuses values that kong cannot know to be wrong.
@@ -55,18 +62,31 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--auto-create-topics must be from 0 to %d", store.MaxPartitions)
 	case c.RetentionInterval <= 0:
 		return errors.New("--retention-interval must be above 0s")
+	case c.MaxProducers < 0:
+		return errors.New("--max-producers is negative")
 	case c.QueueLength < 1 || c.QueueBytes < 1:
 		return errors.New("--queue-length and --queue-bytes must be at least 1")
-	case c.DrainTimeout <= 0:
-		return errors.New("--drain-timeout must be above 0s")
+	case c.MaxConnections < 0:
+		return errors.New("--max-connections is negative")
+	case c.DrainTimeout <= 0 || c.DrainDelay < 0:
+		return errors.New("--drain-timeout must be above 0s, and --drain-delay not negative")
+	case c.LogSuccesses != -1 && c.LogSuccesses < 1:
+		return errors.New("--log-successes must be at least 1, or -1 for no bound; --log-level warn logs failures alone")
 	}
 	return c.validate()
 }
+
+// heapFloor is memory (bytes) that is reserved and never touched, so that it costs none.
+// The garbage collector lets the heap double before it works; in one as small as that of
+// a server without many producers it would otherwise run after every few reads, which
+// takes a quarter of their rate and a twelfth of that of appends.
+const heapFloor = 64 << 20
 
 // Run serves until ctx ends, and then stops in an order that loses nothing that was
 // accepted. It listens before it opens the store, so that whoever asks meanwhile gets
 // a proper not-ready and not a refused connection.
 func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) error {
+	defer runtime.KeepAlive(make([]byte, heapFloor))
 	log := newLogger(std, c.LogLevel, c.LogFormat)
 	log.LogAttrs(ctx, slog.LevelDebug, "configuration", configuration(command))
 	secure, err := c.loadTLS()
@@ -83,7 +103,9 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) e
 		return err
 	}
 	defer control.Close()
-	handler, err := server.New(c.serverOptions(log, control))
+	traces, flush := openTraces(ctx, log)
+	defer flush(context.WithoutCancel(ctx)) // last: the store has been closed by then
+	handler, err := server.New(c.serverOptions(log, control, traces))
 	if err != nil {
 		return &usageError{err: err}
 	}
@@ -93,6 +115,7 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) e
 	unwatch := watch(ctx, control, secure, log)
 	defer unwatch()
 	web := newHTTPServer(handler, log)
+	web.ConnState = newConnections(maxConnections(c.MaxConnections)).changed
 	serve := overTLS(web, l, secure)
 	failed := make(chan error, 1)
 	go func() { failed <- serve() }()
@@ -103,6 +126,7 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) e
 	}
 	handler.Serve(st)
 	log.InfoContext(ctx, "ready", slog.String("address", l.url()))
+	notify(ctx, log, notifyReady)
 	select {
 	case err = <-failed:
 		log.ErrorContext(ctx, "the listener failed", slog.Any("error", err))
@@ -112,10 +136,13 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio, command *kong.Context) e
 	return errors.Join(err, c.stop(context.WithoutCancel(ctx), log, handler, web, st))
 }
 
-// stop ends the service: no new connections and appends, then answers for what is in
-// flight, then a snapshot of every partition.
+// stop ends the service: first in what /readyz says, then no new connections and appends,
+// then answers for what is in flight, then a snapshot of every partition.
 func (c *serveCmd) stop(ctx context.Context, log *slog.Logger, handler *server.Server, web *http.Server, st *bolt.Store) error {
 	start := time.Now()
+	notify(ctx, log, notifyStopping)
+	handler.Leave()
+	time.Sleep(c.DrainDelay)
 	handler.Drain() //nolint:contextcheck // what Drain ends has no request
 	drain, cancel := context.WithTimeout(ctx, c.DrainTimeout)
 	defer cancel()
@@ -145,6 +172,7 @@ func (c *serveCmd) openStore(ctx context.Context, log *slog.Logger) (*bolt.Store
 		RetentionInterval: c.RetentionInterval,
 		QueueLength:       c.QueueLength,
 		QueueBytes:        int64(c.QueueBytes),
+		MaxProducers:      c.MaxProducers,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the store in %s: %w", c.Data, err)
@@ -152,13 +180,18 @@ func (c *serveCmd) openStore(ctx context.Context, log *slog.Logger) (*bolt.Store
 	return st, nil
 }
 
-func (c *serveCmd) serverOptions(log *slog.Logger, control *access.Control) server.Options {
+func (c *serveCmd) serverOptions(log *slog.Logger, control *access.Control, traces trace.TracerProvider) server.Options {
 	b := readBuild()
 	return server.Options{
 		Logger:           log,
+		SuccessLines:     c.LogSuccesses,
+		Traces:           traces,
 		Version:          b.version,
 		Revision:         b.revision,
 		MaxBodyBytes:     int64(c.MaxBodyBytes),
+		BodyMemory:       requestMemory(int64(c.RequestMemory)) / 2,
+		ReadMemory:       requestMemory(int64(c.RequestMemory)) / 2,
+		MaxBodies:        c.QueueLength,
 		ReorderWait:      c.ReorderWait,
 		AutoCreateTopics: c.AutoCreateTopics,
 		CORSOrigins:      c.CORSOrigin,
@@ -178,8 +211,9 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		Protocols:         protocols,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		// Far above the bound that the handler answers with a problem.
-		MaxHeaderBytes: 512 << 10,
+		// Well above the bound that the handler answers with a problem, and no more: every
+		// connection may hold so much while its headers arrive.
+		MaxHeaderBytes: 128 << 10,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

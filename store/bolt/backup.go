@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"os"
@@ -20,10 +21,9 @@ var _ store.Backups = (*Store)(nil)
 
 // A backup is what one read transaction sees. While that is open, no page that appends
 // give up can be used again, and the file grows by what is written. So it is not open
-// while a client on a slow line takes the copy: the file is copied to one beside it, which
-// takes as long as the disk does, and often next to nothing (Linux shares the blocks on
-// file systems that can), and the client gets that. The price is the space of a second
-// store for as long; where there is none, a backup is refused and appends go on.
+// while a client on a slow line takes the copy: the file is copied to one beside it, at the
+// speed of the disk, and the client gets that. The price is the space of a second store for
+// as long; where there is none, a backup is refused and appends go on.
 
 // spoolPattern names the copies. They are unlinked as soon as they are open where that is
 // possible, so that none stays behind.
@@ -70,24 +70,81 @@ func (s *Store) spool(ctx context.Context) (b *store.Backup, err error) {
 		}
 	}()
 	start := time.Now()
-	var size int64
+	w := newSpool(ctx, f)
 	err = s.view(func(tx *bbolt.Tx) error {
 		if err := s.roomForBackup(tx.Size()); err != nil {
 			return err
 		}
-		size, err = tx.WriteTo(f)
+		_, err := tx.WriteTo(w)
 		return err
 	})
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
 	if err != nil {
 		return nil, backupError(err)
 	}
-	took := time.Since(start)
-	sum, err := digest(ctx, f)
-	if err != nil {
-		return nil, err
+	s.log.InfoContext(ctx, "the store has been copied for a backup", slog.Int64("bytes", w.size), slog.Duration("duration", time.Since(start)))
+	return &store.Backup{Content: f, Size: w.size, SHA256: [sha256.Size]byte(w.hash.Sum(nil)), Close: done}, nil
+}
+
+const (
+	// spoolStep is how much is copied at a time.
+	spoolStep = 1 << 20
+	// spoolSync bounds what the system may have to write of a copy when a commit wants its
+	// own few pages on disk. Of a store of 1.2 GB and 400 appends a second, the slowest
+	// append took 3.2 s without it, 73 ms with 16 MiB and 36 ms with 4 MiB, and the copy
+	// itself 2, 6 and 5 s.
+	spoolSync = 4 << 20
+)
+
+// spool takes in a copy, until nobody wants it any more.
+type spool struct {
+	ctx  context.Context
+	file *os.File
+	hash hash.Hash
+	size int64
+	// unsynced is how much has been written since the last fsync.
+	unsynced int64
+}
+
+func newSpool(ctx context.Context, f *os.File) *spool {
+	return &spool{ctx: ctx, file: f, hash: sha256.New()}
+}
+
+// Write writes and hashes.
+func (s *spool) Write(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
 	}
-	s.log.InfoContext(ctx, "the store has been copied for a backup", slog.Int64("bytes", size), slog.Duration("copy", took), slog.Duration("digest", time.Since(start)-took))
-	return &store.Backup{Content: f, Size: size, SHA256: sum, Close: done}, nil
+	n, err := s.file.Write(p)
+	s.hash.Write(p[:n])
+	s.size += int64(n)
+	if s.unsynced += int64(n); err == nil && s.unsynced >= spoolSync {
+		s.unsynced = 0
+		err = s.file.Sync()
+	}
+	return n, err
+}
+
+// ReadFrom is what [io.Copy] uses, which would do it in small steps.
+func (s *spool) ReadFrom(r io.Reader) (n int64, err error) {
+	buf := make([]byte, spoolStep)
+	for {
+		m, err := r.Read(buf)
+		if m > 0 {
+			w, err := s.Write(buf[:m])
+			if n += int64(w); err != nil {
+				return n, err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+	}
 }
 
 // roomForBackup fails when a copy would leave less than the reserve on the disk.
@@ -111,32 +168,16 @@ func backupError(err error) error {
 	return fmt.Errorf("copy the store: %w", err)
 }
 
-// digest hashes a file from its beginning and goes back there.
-func digest(ctx context.Context, f *os.File) (sum [sha256.Size]byte, err error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return sum, err
-	}
-	h := sha256.New()
-	const step = 16 << 20
-	for more := true; more; {
-		if err := ctx.Err(); err != nil {
-			return sum, err
+// dropLeftovers removes what a backup, a compaction or a restore has left behind that was
+// ended halfway. The store must be locked, so that none of them is under way.
+func dropLeftovers(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		for _, pattern := range []string{spoolPattern, compactName, restorePattern} {
+			if match, _ := filepath.Match(pattern, e.Name()); match { // the patterns are good
+				err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+			}
 		}
-		_, err := io.CopyN(h, f, step)
-		if more = err == nil; !more && !errors.Is(err, io.EOF) {
-			return sum, err
-		}
-	}
-	h.Sum(sum[:0])
-	_, err = f.Seek(0, io.SeekStart)
-	return sum, err
-}
-
-// dropSpools removes copies that a crash has left. The directory must be locked.
-func dropSpools(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, spoolPattern))
-	for _, name := range left {
-		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }

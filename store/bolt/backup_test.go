@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +43,7 @@ func (r *rig) restored(content []byte) *rig {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "data")
 	sum := sha256.Sum256(content)
-	rep, err := bolt.Restore(dir, bytes.NewReader(content), bolt.RestoreOptions{SHA256: &sum})
+	rep, err := bolt.Restore(context.Background(), dir, bytes.NewReader(content), bolt.RestoreOptions{SHA256: &sum})
 	if err != nil || len(rep.Problems) > 0 {
 		r.t.Fatalf("restore: %+v, %v", rep, err)
 	}
@@ -220,7 +224,7 @@ func TestRestoreRefuses(t *testing.T) {
 	p := r.topic("t", nil)
 	r.must(store.Append{Partition: p, Batch: texts("needle", 1)}, 0)
 	r.close()
-	if _, err := bolt.Compact(r.dir); err != nil { // a small file will do
+	if _, err := bolt.Compact(context.Background(), r.dir, nil); err != nil { // a small file will do
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(filepath.Join(r.dir, "oncelog.db"))
@@ -240,29 +244,159 @@ func TestRestoreRefuses(t *testing.T) {
 		{"another digest", "damaged or incomplete", flipped, &sum},
 		{"a damaged record", "the batch at offset 0", flipped, nil},
 		{"the end is missing", "cut off", good[:len(good)/2], nil},
-		{"the beginning is missing", "cannot be used", good[len(good)/2:], nil},
+		{"the beginning is missing", "damaged", good[len(good)/2:], nil},
 		{"nothing", "empty", nil, nil},
-		{"something else", "cannot be used", []byte(strings.Repeat("no store at all ", 4096)), nil},
+		{"something else", "damaged", []byte(strings.Repeat("no store at all ", 4096)), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			rep, err := bolt.Restore(dir, bytes.NewReader(tc.content), bolt.RestoreOptions{SHA256: tc.sum})
+			rep, err := bolt.Restore(context.Background(), dir, bytes.NewReader(tc.content), bolt.RestoreOptions{SHA256: tc.sum})
 			if got := fmt.Sprint(rep, err); !strings.Contains(got, tc.want) || err == nil && len(rep.Problems) == 0 {
 				t.Errorf("%s", got)
 			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			if err == nil != (tc.name == "a damaged record") || err != nil && !errors.Is(err, bolt.ErrDamaged) {
+				t.Errorf("%v", err)
+			}
+			if left, err := os.ReadDir(dir); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("left behind: %v, %v", left, err)
+			}
+			dir = t.TempDir() // one that was there before stays, with what is in it
+			if err := os.WriteFile(filepath.Join(dir, "access.json"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			bolt.Restore(context.Background(), dir, bytes.NewReader(tc.content), bolt.RestoreOptions{SHA256: tc.sum}) //nolint:errcheck // it has failed before
+			if got := names(t, dir); !slices.Equal(got, []string{"access.json"}) {
+				t.Errorf("in the directory are %v", got)
 			}
 		})
 	}
-	if _, err := bolt.Restore(r.dir, bytes.NewReader(good), bolt.RestoreOptions{}); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("over another store: %v", err)
+}
+
+// names are those of what is in a directory.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// reading calls a function when all but the end has been read.
+type reading struct {
+	io.Reader
+	then func()
+}
+
+func (r *reading) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && r.then != nil {
+		r.then()
+		r.then = nil
+	}
+	return n, err
+}
+
+// TestRestoreWritesOverNothing: neither over a store that is there nor over one that comes
+// while it is at work.
+func TestRestoreWritesOverNothing(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	p := r.topic("t", nil)
+	content := r.copied()
+	r.must(store.Append{Partition: p, Batch: texts("x", 1)}, 0)
+	r.close()
+	other := t.TempDir()
+	for name, tc := range map[string]struct {
+		dir  string
+		then func()
+	}{
+		"it is there": {dir: r.dir},
+		"it comes meanwhile": {other, func() {
+			if err := os.Link(filepath.Join(r.dir, "oncelog.db"), filepath.Join(other, "oncelog.db")); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := &reading{bytes.NewReader(content), tc.then}
+			_, err := bolt.Restore(t.Context(), tc.dir, from, bolt.RestoreOptions{})
+			if err == nil || !strings.Contains(err.Error(), "there is a store already") {
+				t.Errorf("%v", err)
+			}
+			if got := names(t, tc.dir); !slices.Equal(got, []string{"oncelog.db"}) {
+				t.Errorf("in the directory are %v", got)
+			}
+		})
+	}
+	if err := os.RemoveAll(other); err != nil {
+		t.Fatal(err)
+	}
+	r.open()
+	r.bounds(p, 0, 1)
+}
+
+func TestRestoreInterrupted(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	content := r.copied()
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := filepath.Join(t.TempDir(), "data")
+	_, err := bolt.Restore(ctx, dir, &reading{bytes.NewReader(content), cancel}, bolt.RestoreOptions{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is still there: %v", err)
+	}
+}
+
+// TestOpenRemovesLeftovers of what was ended halfway, and nothing else.
+func TestOpenRemovesLeftovers(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	r.close()
+	for _, name := range []string{"backup-1.tmp", "oncelog.db.compact", "restore-1.tmp/oncelog.db", "access.json", "backup-1.db"} {
+		path := filepath.Join(r.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.open()
+	if got := names(t, r.dir); !slices.Equal(got, []string{"access.json", "backup-1.db", "oncelog.db"}) {
+		t.Errorf("in the directory are %v", got)
+	}
+}
+
+// TestBackupKeepsNothingInMemory: a copy takes a buffer, however large the store is.
+func TestBackupKeepsNothingInMemory(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	p := r.topic("t", nil)
+	for i := range int64(48) {
+		r.must(store.Append{Partition: p, Batch: large(1 << 20)}, i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b, err := r.Backup(t.Context())
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; b.Size < 48<<20 || n > 4<<20 {
+		t.Errorf("a copy of %d bytes took %d bytes of memory", b.Size, n)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
 // TestRestoreOfAnOldFormat: a copy may have been made long ago.
 func TestRestoreOfAnOldFormat(t *testing.T) {
-	old := oldRig(t, "killed")
+	old := oldRig(t, "format1", "killed")
 	content, err := os.ReadFile(filepath.Join(old.dir, "oncelog.db"))
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,8 +28,9 @@ type Compacted struct {
 // Compact gives back the space in a data directory's file that is free in it. No process
 // may have the directory open. What is in use is written to a new file, which needs as much
 // space; when that has been read again and is the same, it takes the place of the old one,
-// in one step: whatever ends the compaction, one of the two is there, whole.
-func Compact(dir string) (Compacted, error) {
+// in one step: whatever ends the compaction, the end of ctx too, one of the two is there,
+// whole. progress, if not nil, is told of the bytes copied and of what they are at most.
+func Compact(ctx context.Context, dir string, progress func(done, total int64)) (Compacted, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {
 		return Compacted{}, fmt.Errorf("there is no oncelog store in %s: %w", dir, err)
@@ -43,7 +45,7 @@ func Compact(dir string) (Compacted, error) {
 	if err != nil {
 		return Compacted{}, openError(dir, err)
 	}
-	c, err := compact(old, dir)
+	c, err := compact(ctx, old, dir, progress)
 	if err != nil {
 		err = errors.Join(err, old.Close(), removeIfThere(filepath.Join(dir, compactName)))
 	}
@@ -51,7 +53,7 @@ func Compact(dir string) (Compacted, error) {
 }
 
 // compact writes the new file and puts it into place. It closes old unless it fails.
-func compact(old *bbolt.DB, dir string) (c Compacted, err error) {
+func compact(ctx context.Context, old *bbolt.DB, dir string, progress func(done, total int64)) (c Compacted, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the file is mapped
 	defer func() {                                           // bbolt panics on pages that make no sense
 		if v := recover(); v != nil {
@@ -62,16 +64,24 @@ func compact(old *bbolt.DB, dir string) (c Compacted, err error) {
 		return c, err
 	}
 	path, fresh := filepath.Join(dir, fileName), filepath.Join(dir, compactName)
-	if err := errors.Join(removeIfThere(fresh), dropSpools(dir)); err != nil {
+	if err := dropLeftovers(dir); err != nil {
 		return c, err
 	}
-	if err := writeCompact(old, fresh); err != nil {
+	if err := writeCompact(ctx, old, fresh, progress); err != nil {
 		return c, err
 	}
-	if c.Rows, err = compare(old, fresh); err != nil {
+	if c.Rows, err = compare(ctx, old, fresh); ctx.Err() != nil {
+		return c, ctx.Err()
+	} else if err != nil {
 		return c, fmt.Errorf("the new file is not the same as the old one, which stays: %w", err)
 	}
-	if c.Before, err = fileSize(path); err != nil {
+	before, err := os.Stat(path)
+	if err != nil {
+		return c, err
+	}
+	c.Before = before.Size()
+	// Whoever compacts may be another user than the server is.
+	if err := errors.Join(os.Chmod(fresh, before.Mode().Perm()), keepOwner(fresh, before)); err != nil {
 		return c, err
 	}
 	if runtime.GOOS == "windows" { // which renames no file that is open
@@ -82,14 +92,16 @@ func compact(old *bbolt.DB, dir string) (c Compacted, err error) {
 	if err := os.Rename(fresh, path); err != nil {
 		return c, err
 	}
-	if c.After, err = fileSize(path); err != nil {
+	after, err := os.Stat(path)
+	if err != nil {
 		return c, err
 	}
+	c.After = after.Size()
 	return c, errors.Join(syncDir(dir), old.Close())
 }
 
 // writeCompact copies what is in use to a new file, durably.
-func writeCompact(old *bbolt.DB, path string) (err error) {
+func writeCompact(ctx context.Context, old *bbolt.DB, path string, progress func(done, total int64)) (err error) {
 	db, err := bbolt.Open(path, 0o600, boltOptions(Options{}, false))
 	if err != nil {
 		return err
@@ -97,15 +109,63 @@ func writeCompact(old *bbolt.DB, path string) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.NoSync, db.NoGrowSync = true, true // one fsync at the end is enough: nobody needs half of it
 	db.AllocSize = 1 << 20                // free space that the file may end with
-	if err := bbolt.Compact(db, old, compactTx); err != nil {
+	err = old.View(func(from *bbolt.Tx) error {
+		c := copier{ctx: ctx, to: db, progress: progress, total: from.Size()}
+		return from.ForEach(c.bucket)
+	})
+	if err != nil {
 		return err
 	}
 	return db.Sync()
 }
 
+// copier copies rows. bbolt has a function for it, which nobody can end.
+type copier struct {
+	ctx         context.Context
+	to          *bbolt.DB
+	progress    func(done, total int64)
+	done, total int64
+}
+
+// bucket copies a bucket, some rows a transaction. No bucket of a store is in another.
+func (c *copier) bucket(name []byte, from *bbolt.Bucket) error {
+	cur := from.Cursor()
+	k, v := cur.First()
+	for first := true; first || k != nil; first = false { // an empty one is made too
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		err := c.to.Update(func(tx *bbolt.Tx) error {
+			to, err := tx.CreateBucketIfNotExists(name)
+			if err != nil {
+				return err
+			}
+			to.FillPercent = 1 // what was written in order stays so
+			for size := 0; k != nil && size < compactTx; k, v = cur.Next() {
+				if v == nil {
+					return fmt.Errorf("there is a bucket in bucket %q", name)
+				}
+				if err := to.Put(k, v); err != nil {
+					return err
+				}
+				size += len(k) + len(v)
+				c.done += int64(len(k) + len(v))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if c.progress != nil {
+			c.progress(c.done, c.total)
+		}
+	}
+	return nil
+}
+
 // compare fails unless both files hold the same rows and the pages of the new one are
 // consistent.
-func compare(old *bbolt.DB, path string) (rows int64, err error) {
+func compare(ctx context.Context, old *bbolt.DB, path string) (rows int64, err error) {
 	db, err := bbolt.Open(path, 0o600, boltOptions(Options{}, true))
 	if err != nil {
 		return 0, err
@@ -116,14 +176,14 @@ func compare(old *bbolt.DB, path string) (rows int64, err error) {
 			for err := range after.Check() {
 				return err
 			}
-			rows, err = compareRows(before, after)
+			rows, err = compareRows(ctx, before, after)
 			return err
 		})
 	})
 	return rows, err
 }
 
-func compareRows(before, after *bbolt.Tx) (rows int64, err error) {
+func compareRows(ctx context.Context, before, after *bbolt.Tx) (rows int64, err error) {
 	a, b := before.Cursor(), after.Cursor()
 	name, _ := a.First()
 	other, _ := b.First()
@@ -131,7 +191,7 @@ func compareRows(before, after *bbolt.Tx) (rows int64, err error) {
 		if !bytes.Equal(name, other) {
 			return rows, fmt.Errorf("bucket %q is in the place of %q", other, name)
 		}
-		n, err := compareBuckets(before.Bucket(name), after.Bucket(name))
+		n, err := compareBuckets(ctx, before.Bucket(name), after.Bucket(name))
 		if err != nil {
 			return rows, fmt.Errorf("bucket %q: %w", name, err)
 		}
@@ -142,11 +202,17 @@ func compareRows(before, after *bbolt.Tx) (rows int64, err error) {
 	return rows, nil
 }
 
-func compareBuckets(before, after *bbolt.Bucket) (rows int64, err error) {
+// compareStep is how many rows are compared between looks at the context.
+const compareStep = 1024
+
+func compareBuckets(ctx context.Context, before, after *bbolt.Bucket) (rows int64, err error) {
 	a, b := before.Cursor(), after.Cursor()
 	ak, av := a.First()
 	bk, bv := b.First()
 	for ; ak != nil || bk != nil; rows++ {
+		if rows%compareStep == 0 && ctx.Err() != nil {
+			return rows, ctx.Err()
+		}
 		if !bytes.Equal(ak, bk) || !bytes.Equal(av, bv) {
 			return rows, fmt.Errorf("row %x: %d bytes instead of %d of row %x", bk, len(bv), len(av), ak)
 		}
@@ -154,14 +220,6 @@ func compareBuckets(before, after *bbolt.Bucket) (rows int64, err error) {
 		bk, bv = b.Next()
 	}
 	return rows, nil
-}
-
-func fileSize(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }
 
 func removeIfThere(path string) error {

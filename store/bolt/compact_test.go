@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +21,7 @@ import (
 // TestCompactGivesSpaceBack: what was deleted no longer takes up space, and everything else
 // is as it was.
 func TestCompactGivesSpaceBack(t *testing.T) {
-	r := oldRig(t, "clean")
+	r := oldRig(t, "format1", "clean")
 	r.open() // which brings it to the present format
 	p := r.topic("large", func(c *store.Config) { c.SegmentBytes = 1 << 20 })
 	for i := range int64(100) {
@@ -38,7 +40,7 @@ func TestCompactGivesSpaceBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := bolt.Compact(r.dir)
+	c, err := bolt.Compact(context.Background(), r.dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,23 +64,88 @@ func TestCompactGivesSpaceBack(t *testing.T) {
 func TestCompactRefuses(t *testing.T) {
 	r := newRig(t, bolt.Options{})
 	p := r.topic("t", nil)
-	if _, err := bolt.Compact(r.dir); !errors.Is(err, bolt.ErrInUse) {
+	if _, err := bolt.Compact(context.Background(), r.dir, nil); !errors.Is(err, bolt.ErrInUse) {
 		t.Errorf("of a store in use: %v", err)
 	}
 	r.must(store.Append{Partition: p, Batch: texts("x", 1)}, 0)
-	if _, err := bolt.Compact(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := bolt.Compact(context.Background(), t.TempDir(), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of nothing: %v", err)
 	}
 	r.close()
-	// Nothing can be written: the old file stays, and stays unlocked.
-	if err := os.MkdirAll(filepath.Join(r.dir, "oncelog.db.compact", "full"), 0o700); err != nil {
+	r.open()
+	r.bounds(p, 0, 1)
+}
+
+// TestCompactInterrupted: at whatever step, the old file stays, and stays unlocked.
+func TestCompactInterrupted(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	p := r.topic("t", nil)
+	r.must(store.Append{Partition: p, Batch: texts("x", 1)}, 0)
+	r.close()
+	path := filepath.Join(r.dir, "oncelog.db")
+	before, err := os.Stat(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bolt.Compact(r.dir); err == nil {
-		t.Error("compacted into a directory")
+	steps := 0
+	if _, err := bolt.Compact(t.Context(), r.dir, func(int64, int64) { steps++ }); err != nil || steps < 8 {
+		t.Fatalf("%d steps, %v", steps, err)
+	}
+	if before, err = os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	for last := range steps + 1 { // 0: before the first one; the last: when all has been copied
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		step := func(int64, int64) {
+			if n++; n == last {
+				cancel()
+			}
+		}
+		if last == 0 {
+			cancel()
+		}
+		if _, err := bolt.Compact(ctx, r.dir, step); !errors.Is(err, context.Canceled) {
+			t.Errorf("ended after %d steps: %v", last, err)
+		}
+		cancel()
+		if got := names(t, r.dir); !slices.Equal(got, []string{"oncelog.db"}) {
+			t.Errorf("in the directory are %v", got)
+		}
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file is another one: %v", err)
 	}
 	r.open()
 	r.bounds(p, 0, 1)
+}
+
+// TestCompactKeepsOwner: root may compact the store of a server that is not root.
+func TestCompactKeepsOwner(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	r.close()
+	path := filepath.Join(r.dir, "oncelog.db")
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	const other = 12345
+	owner := os.Geteuid() == 0
+	if owner {
+		if err := os.Chown(path, other, other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := bolt.Compact(t.Context(), r.dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o640 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); owner && (!ok || st.Uid != other || st.Gid != other) {
+		t.Errorf("it belongs to another user now")
+	}
+	r.open()
 }
 
 // TestOpenAfterCompactionTakesTheNewFile: whoever waited for the lock of the old file must

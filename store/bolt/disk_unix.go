@@ -19,3 +19,12 @@ func diskFree(path string) int64 {
 
 // unlock gives back bbolt's lock on a file.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// keepOwner gives a file the owner that another one has.
+func keepOwner(path string, of os.FileInfo) error {
+	want, ok := of.Sys().(*syscall.Stat_t)
+	if !ok || int(want.Uid) == os.Geteuid() && int(want.Gid) == os.Getegid() {
+		return nil
+	}
+	return os.Chown(path, int(want.Uid), int(want.Gid))
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"syscall"
+	"time"
 
 	berrors "go.etcd.io/bbolt/errors"
 
@@ -74,6 +75,8 @@ func (s *Store) txError(err error) error {
 		return err
 	}
 	if noSpace(err) {
+		now := time.Now()
+		s.refused.Store(&now)
 		return &store.Error{Code: store.CodeStorageFull, Detail: "there is no space left for records", Err: err}
 	}
 	failure := &store.Error{

@@ -333,7 +333,7 @@ func inUse(t *testing.T, path string) []byte {
 }
 
 // shm is a directory in memory, where there is one.
-func shm(t *testing.T) string {
+func shm(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "oncelog-damage-") //nolint:usetesting // a temporary directory of the test lies on the disk
 	if err != nil {

@@ -67,6 +67,9 @@ func openFile(dir string, o Options) (*bbolt.DB, error) {
 		return nil, openError(dir, err)
 	}
 	db.AllocSize = allocSize
+	if err := dropLeftovers(dir); err != nil { // which only takes up space
+		o.Logger.Warn("what an unfinished backup, restore or compaction has left cannot be removed", slog.Any("error", err))
+	}
 	if err := guard(func() error { return prepare(db, dir, o.Logger) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}

@@ -117,8 +117,12 @@ func (p *partition) lookup(pid int64) (store.ProducerState, bool) {
 	return p.producerState(pid, &pr.state, pr.counters.public()), true
 }
 
-func notInPartition(p store.Partition, pid int64) error {
-	return store.Errorf(store.CodeUnknownProducerID, "producer %d has no state in topic %q partition %d", pid, p.Topic, p.Number)
+// notInPartition is the answer to a look at a producer without live state.
+func (p *partition) notInPartition(pid int64) error {
+	p.mu.RLock()
+	st := p.dedup.state(pid)
+	p.mu.RUnlock()
+	return store.NoState(p.name, pid, &st)
 }
 
 // PartitionProducers lists the live producers of a partition; see [store.Producers].
@@ -169,7 +173,7 @@ func (s *Store) PartitionProducer(ctx context.Context, p store.Partition, pid in
 	}
 	st, ok := pt.lookup(pid)
 	if !ok {
-		return store.ProducerState{}, notInPartition(p, pid)
+		return store.ProducerState{}, pt.notInPartition(pid)
 	}
 	return st, nil
 }
@@ -187,13 +191,13 @@ func (s *Store) ExpireProducer(ctx context.Context, p store.Partition, pid int64
 		pr := pt.dedup.byID[pid]
 		now := s.clock.millis()
 		if pr == nil || !pr.state.Live() {
-			return notInPartition(p, pid)
+			return pt.notInPartition(pid)
 		}
 		if _, due := expiry(&pr.state, pt.topic.config(), now); due {
 			if err := s.expireDue(pt); err != nil {
 				return err
 			}
-			return notInPartition(p, pid)
+			return pt.notInPartition(pid)
 		}
 		return s.expire(pt, []stagedMark{{p: pt, pr: pr, offset: pt.next.Load(), number: pt.marks, mark: mark{pid: pid, at: now}}})
 	})

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/oncelog/oncelog/store/sequence"
 )
+
+// ErrDamaged is why a copy is refused: it is damaged, incomplete, or none of a store.
+var ErrDamaged = errors.New("the copy is damaged")
 
 // RestoreOptions say how a copy is taken in. The zero value works.
 type RestoreOptions struct {
@@ -33,55 +37,90 @@ type RestoreOptions struct {
 // are two million times as many.
 const skippedIDs = 1 << 32
 
+// restorePattern names the directories that restores work in.
+const restorePattern = "restore-*.tmp"
+
 // Restore makes a data directory of a copy that [Store.Backup] gave, or of a store file that
-// no process had open. dir must be empty, or not there yet. The copy is examined as by
-// [Check]; when a problem is found, or its checksum is another one, nothing is left in dir.
-func Restore(dir string, from io.Reader, o RestoreOptions) (*Report, error) {
+// no process had open. There must be no store in dir, which need not be there yet: none is
+// ever written over, and one that appears meanwhile stays. The copy is examined as by
+// [Check]; when a problem is found, or its checksum is another one, nothing of it is left in
+// dir. When ctx ends before that, so does the restore.
+func Restore(ctx context.Context, dir string, from io.Reader, o RestoreOptions) (report *Report, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	dir = filepath.Clean(dir)
+	_, missing := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := checkEmpty(dir); err != nil {
+	defer func() {
+		if missing != nil && (err != nil || len(report.Problems) > 0) {
+			os.Remove(dir) //nolint:errcheck // if there is something in it, it is not ours
+		}
+	}()
+	place := filepath.Join(dir, fileName)
+	if err := vacant(place); err != nil {
 		return nil, err
 	}
-	work, err := os.MkdirTemp(dir, "restore-*.tmp")
+	work, err := os.MkdirTemp(dir, restorePattern)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(work) //nolint:errcheck // what is left says by its name what it is
 	path := filepath.Join(work, fileName)
-	if err := receive(path, from, o.SHA256); err != nil {
+	if err := receive(ctx, path, from, o.SHA256); err != nil {
 		return nil, err
 	}
 	if err := adopt(path, o.Logger); err != nil {
-		return nil, fmt.Errorf("the copy cannot be used: %w", err)
+		return nil, err
 	}
-	report, err := Check(work, o.Progress)
+	report, err = Check(work, o.Progress)
 	if err != nil {
 		return nil, err
 	}
 	if len(report.Problems) > 0 {
 		return report, nil
 	}
-	if err := os.Rename(path, filepath.Join(dir, fileName)); err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return report, errors.Join(syncDir(dir), syncDir(filepath.Dir(filepath.Clean(dir))))
+	if err := moveNew(path, place); err != nil {
+		return nil, err
+	}
+	return report, errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
 }
 
-// checkEmpty fails when there is something in a directory.
-func checkEmpty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("%s is not empty, %q is in it", dir, entries[0].Name())
+// vacant fails when there is something at a path.
+func vacant(path string) error {
+	_, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err == nil:
+		return fmt.Errorf("there is a store already, which stays as it is: %s", path)
 	}
 	return err
 }
 
+// moveNew gives a file a path at which there is nothing. A link fails when there is
+// something, where a rename would write over it.
+func moveNew(from, to string) error {
+	err := os.Link(from, to)
+	if errors.Is(err, os.ErrExist) {
+		return vacant(to)
+	}
+	if err == nil {
+		return os.Remove(from)
+	}
+	if err := vacant(to); err != nil { // not every file system has links
+		return err
+	}
+	return os.Rename(from, to)
+}
+
 // receive writes a copy to a file, durably, and holds it to its checksum.
-func receive(path string, from io.Reader, want *[sha256.Size]byte) (err error) {
+func receive(ctx context.Context, path string, from io.Reader, want *[sha256.Size]byte) (err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -92,27 +131,43 @@ func receive(path string, from io.Reader, want *[sha256.Size]byte) (err error) {
 		h = sha256.New()
 		from = io.TeeReader(from, h)
 	}
-	n, err := io.Copy(f, from)
+	n, err := io.Copy(f, &cancellable{ctx, from})
 	switch {
 	case err != nil:
 		return err
 	case n == 0:
-		return errors.New("the copy is empty")
+		return fmt.Errorf("%w: it is empty", ErrDamaged)
 	case h != nil && [sha256.Size]byte(h.Sum(nil)) != *want:
-		return fmt.Errorf("the copy has %d bytes with the SHA-256 %x, not %x: it is damaged or incomplete", n, h.Sum(nil), *want)
+		return fmt.Errorf("%w or incomplete: it has %d bytes with the SHA-256 %x, not %x", ErrDamaged, n, h.Sum(nil), *want)
 	}
 	return f.Sync()
 }
 
+// cancellable is a reader that fails when its context has ended.
+type cancellable struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (c *cancellable) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.from.Read(p)
+}
+
 // adopt makes the store in a file one that goes on from a copy.
 func adopt(path string, log *slog.Logger) (err error) {
-	if err := errors.Join(checkLength(path), checkTrees(path)); err != nil {
-		return err
+	if err := checkLength(path); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if err := checkTrees(path); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the file is mapped
 	defer func() {                                           // bbolt panics on pages that make no sense
 		if v := recover(); v != nil {
-			err = fmt.Errorf("the file cannot be read: %v", v)
+			err = fmt.Errorf("%w: %w", ErrDamaged, misread(v))
 		}
 	}()
 	db, err := openLocked(path, boltOptions(Options{}, false))

@@ -53,6 +53,7 @@ type Store struct {
 
 	failure atomic.Pointer[store.Error] // why no more writes are taken
 	noSpace atomic.Bool                 // below the reserve or above MaxBytes
+	refused atomic.Pointer[time.Time]   // when the disk had no room for a transaction; nil since one fitted
 
 	group    *group
 	holds    holds
@@ -99,6 +100,10 @@ func (s *Store) Stats() store.Stats {
 	return out
 }
 
+// tellRefused is how long Ready tells that the disk had no room, if nobody tries again. A
+// quota, or a disk whose free space cannot be known, shows only by that.
+const tellRefused = 10 * time.Second
+
 // Ready returns nil while appends are taken.
 func (s *Store) Ready() error {
 	s.gate.RLock()
@@ -106,6 +111,9 @@ func (s *Store) Ready() error {
 	s.gate.RUnlock()
 	if closed {
 		return errDraining()
+	}
+	if at := s.refused.Load(); at != nil && time.Since(*at) < tellRefused && !s.failed() {
+		return store.Errorf(store.CodeStorageFull, "the disk has no room for records; delete or trim topics, or make room on the disk")
 	}
 	return s.writable()
 }
@@ -204,6 +212,7 @@ func (s *Store) commit(fn func(tx *bbolt.Tx) error, listFree bool) (err error) {
 
 // committed counts a transaction and looks at the space that is left.
 func (s *Store) committed(start time.Time, size int64) {
+	s.refused.Store(nil)
 	s.stats.commits.Add(1)
 	took := time.Since(start)
 	s.stats.commitNanos.Add(int64(took))

@@ -21,34 +21,57 @@ import (
 	"github.com/oncelog/oncelog/store/bolt"
 )
 
-// The directories in testdata were written by the first version of oncelog, that of
-// format 1, and closed or killed; beside each lies what that version showed of it. The
-// programs that did both are there too, for whoever wants to know what is in them.
-func TestFirstFormatOpensForEver(t *testing.T) {
-	for _, kind := range []string{"clean", "killed"} {
-		t.Run(kind, func(t *testing.T) {
-			r := oldRig(t, kind)
-			if _, err := bolt.Check(r.dir, nil); err == nil || !strings.Contains(err.Error(), "start the server on it once") {
-				t.Errorf("check of an old format: %v", err)
-			}
-			r.sameAsOld(kind)
-		})
-		t.Run(kind+", upgrade interrupted", func(t *testing.T) {
-			for _, rows := range []int{1, 5, 1000} {
-				r := oldRig(t, kind)
-				if err := bolt.UpgradePart(r.dir, rows); err != nil {
-					t.Fatal(err)
+// The directories in testdata were written by earlier versions of oncelog, format1 by the
+// very first and format2 by the first that was released, and closed or killed; beside each
+// lies what that version showed of it. The programs that did both are there too, for whoever
+// wants to know what is in them.
+func TestOldFormatsOpenForEver(t *testing.T) {
+	for _, format := range []string{"format1", "format2"} {
+		for _, kind := range []string{"clean", "killed"} {
+			t.Run(format+" "+kind, func(t *testing.T) {
+				r := oldRig(t, format, kind)
+				rep, err := bolt.Check(r.dir, nil)
+				switch bare := format == "format1"; {
+				case bare && (err == nil || !strings.Contains(err.Error(), "start the server on it once")),
+					!bare && (err != nil || len(rep.Problems) > 0):
+					t.Errorf("check of an old format: %+v, %v", rep, err)
 				}
-				r.sameAsOld(kind)
+				r.sameAsOld(format, kind)
+			})
+		}
+	}
+}
+
+func TestUpgradeInterrupted(t *testing.T) {
+	for _, kind := range []string{"clean", "killed"} {
+		for _, rows := range []int{1, 5, 1000} {
+			r := oldRig(t, "format1", kind)
+			if err := bolt.UpgradePart(r.dir, rows); err != nil {
+				t.Fatal(err)
 			}
-		})
+			r.sameAsOld("format1", kind)
+		}
+	}
+}
+
+// TestOwnersOfAnOldFormat: ids stay with whom they were given to.
+func TestOwnersOfAnOldFormat(t *testing.T) {
+	for _, kind := range []string{"clean", "killed"} {
+		r := oldRig(t, "format2", kind)
+		r.open()
+		a := app(store.Partition{Topic: "cut"}, store.ProducerBlockSize, 0, 2, 1)
+		r.refused(a, store.CodeForbidden)
+		a.Principal = "alice"
+		r.must(a, 9)
+		r.close()
+		r.check()
 	}
 }
 
 // oldRig is a rig with an old directory that is not open.
-func oldRig(t *testing.T, kind string) *rig {
+func oldRig(t *testing.T, format, kind string) *rig {
 	t.Helper()
-	packed, err := os.ReadFile(filepath.Join("testdata", "format1", kind+".db.zst"))
+	packed, err := os.ReadFile(filepath.Join("testdata", format, kind+".db.zst"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +119,9 @@ func writeSparse(t *testing.T, path string, b []byte) {
 
 // sameAsOld opens the directory and expects to see what the old version saw, at once and
 // after a restart.
-func (r *rig) sameAsOld(kind string) {
+func (r *rig) sameAsOld(format, kind string) {
 	r.t.Helper()
-	want, err := os.ReadFile(filepath.Join("testdata", "format1", kind+".txt"))
+	want, err := os.ReadFile(filepath.Join("testdata", format, kind+".txt"))
 	if err != nil {
 		r.t.Fatal(err)
 	}

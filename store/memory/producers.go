@@ -211,7 +211,8 @@ func (s *Store) liveState(t *topic, p *partition, id int64) (store.ProducerState
 			return state, nil
 		}
 	}
-	return store.ProducerState{}, store.Errorf(store.CodeUnknownProducerID, "producer %d has no state in partition %d of %q", id, p.name.Number, t.Name)
+	left := p.state(id)
+	return store.ProducerState{}, store.NoState(p.name, id, &left)
 }
 
 // ExpireProducer makes a tombstone of a live producer.

@@ -21,6 +21,11 @@ export function useToken(text) {
   }
 }
 
+/** Whether there is a token to send. */
+export function hasToken() {
+  return token !== "";
+}
+
 /** The headers that every request carries. */
 export function credentials() {
   return token === "" ? {} : { Authorization: `Bearer ${token}` };

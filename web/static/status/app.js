@@ -6,7 +6,7 @@ import { h, replace, setAttribute, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { History } from "./history.js";
 import { Stream } from "./stream.js";
-import { overview } from "./overview.js";
+import { gateway, overview } from "./overview.js";
 import { topics } from "./topics.js";
 import { topic } from "./topic.js";
 import { partition } from "./partition.js";
@@ -28,7 +28,7 @@ let scheduled = false;
 const stream = new Stream((kind, value) => {
   switch (kind) {
     case "state":
-      state = value;
+      enter(value);
       break;
     case "sample":
       history.add(value);
@@ -39,6 +39,16 @@ const stream = new Stream((kind, value) => {
   }
   schedule();
 });
+
+// Without a token that the server takes, there is nothing to be shown but the question for it.
+function enter(value) {
+  const gate = (s) => s === "unauthenticated";
+  const changed = gate(state) !== gate(value);
+  state = value;
+  if (changed) {
+    navigate(true);
+  }
+}
 
 // Events that come together, as at the start, are drawn once.
 function schedule() {
@@ -99,7 +109,7 @@ function navigate(first) {
   const parts = location.hash.replace(/^#\/?/, "").split("/").filter((p) => p !== "").map(decode);
   const view = viewOf(parts);
   current?.close?.();
-  current = view.make();
+  current = state === "unauthenticated" ? gateway({ onToken }) : view.make();
   document.title = current.title === "Overview" ? "oncelog" : `${current.title} – oncelog`;
   for (const link of document.querySelectorAll(".page-nav a[data-view]")) {
     setAttribute(link, "aria-current", link.dataset.view === view.nav ? "page" : null);

@@ -4,9 +4,13 @@ import { h, replace, setAttribute, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { onResize, palette } from "./paint.js";
 
+// How many points a line has at most, so that it is one and not a scribble.
+const most = 75;
+
 /**
- * A chart: {element, draw(history), close()}. series are {name, value(sample), tone, dash};
- * format writes a value; with log the scale is logarithmic.
+ * A chart: {element, draw(history), close()}. series are {name, value(samples), tone, dash},
+ * where samples are those of one second, or of some when there are many; format writes a
+ * value; with log the scale is logarithmic.
  */
 export function chart({ title, id, series, format, none, log = false }) {
   const plot = h("div", { class: "chart-plot", role: "img", id });
@@ -14,6 +18,7 @@ export function chart({ title, id, series, format, none, log = false }) {
   const keys = h("p", { class: "chart-keys small", "aria-hidden": true },
     series.map((s) => h("span", { class: `key key-${s.tone}${s.dash ? " key-dash" : ""}` }, s.name)));
   const element = h("figure", { class: "panel chart" }, h("figcaption", null, h("h2", null, title), keys), plot, readout);
+  const short = (n) => format(n).replace(".0 ", " "); // 10 ms on the axis, not 10.0 ms
   let drawn = null; // the plot, made again for another theme
   let data = [[], ...series.map(() => [])];
 
@@ -25,14 +30,14 @@ export function chart({ title, id, series, format, none, log = false }) {
     drawn = new uPlot({
       width: Math.max(plot.clientWidth, 100), height: Math.max(plot.clientHeight, 100), legend: { show: false }, padding: [8, 4, 0, 0],
       cursor: { y: false, points: { size: 6 }, drag: { setScale: false } },
-      scales: { x: { time: true }, y: log ? { distr: 3, range: decades } : { range: (_, __, max) => [0, Math.max(max * 1.15, 1)] } },
+      scales: { x: { time: true }, y: log ? { distr: 3, range: decades } : { range: (_, __, max) => [0, Math.max(max * 1.15, 4)] } },
       axes: [
         { stroke: c.ink3, grid: { show: false }, ticks: { show: false }, font: `11px ${c.font}`, size: 26, space: 70,
           values: (_, ticks) => ticks.map((t) => clock(t * 1000).slice(0, 5)), incrs: [60, 120, 300] },
-        { stroke: c.ink3, grid, ticks: { show: false }, font: `11px ${c.font}`, size: 58, values: (_, ticks) => ticks.map(format), splits: log ? powers : undefined },
+        { stroke: c.ink3, grid, ticks: { show: false }, font: `11px ${c.font}`, size: 58, values: (_, ticks) => ticks.map(short), splits: log ? powers : undefined },
       ],
       series: [{}, ...series.map((s) => ({
-        stroke: c[s.tone], width: 1.5, dash: s.dash ? [4, 3] : undefined, spanGaps: true, points: { show: false },
+        stroke: c[s.tone], width: 1.5, dash: s.dash ? [4, 3] : undefined, spanGaps: true, points: { show: few, size: 5 },
       }))],
       hooks: { setCursor: [(u) => read(u.cursor.idx)] },
     }, data, plot);
@@ -54,7 +59,8 @@ export function chart({ title, id, series, format, none, log = false }) {
   return {
     element,
     draw(history) {
-      data = [history.samples.map((s) => s.at / 1000), ...series.map((s) => history.samples.map(s.value))];
+      const bins = binned(history.samples);
+      data = [bins.map((b) => b.at(-1).at / 1000), ...series.map((s) => bins.map(s.value))];
       if (drawn === null) {
         if (plot.clientWidth > 0) {
           make();
@@ -72,6 +78,28 @@ export function chart({ title, id, series, format, none, log = false }) {
       drawn?.destroy();
     },
   };
+}
+
+// Samples, some seconds together where there are many. Where the seconds are parted does
+// not depend on what is newest, so that the line does not quiver.
+function binned(samples) {
+  const seconds = Math.ceil(samples.length / most);
+  const bins = [];
+  let last = null;
+  for (const s of samples) {
+    const bin = Math.floor(s.at / 1000 / seconds);
+    if (bin !== last) {
+      bins.push([]);
+      last = bin;
+    }
+    bins.at(-1).push(s);
+  }
+  return bins;
+}
+
+// Whether a line has so few values that it may not be seen as a line.
+function few(plot, series) {
+  return plot.data[series].filter((v) => v !== null).length < 4;
 }
 
 // The powers of ten around what is drawn.

@@ -9,6 +9,11 @@ export function failure(error) {
     throw error;
   }
   const known = error.code !== "" && error.code !== "no-answer";
-  return h("p", { class: "note lost", role: "alert" }, error.message, " ",
+  return h("p", { class: "note lost", role: "alert" }, sentence(error.message), " ",
     known && h("a", { href: `/problems/${error.code}` }, "What this means"));
+}
+
+// Details of problems begin like those of other errors, in lower case.
+function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
 }

@@ -13,8 +13,11 @@ export function counted(n, noun, plural = `${noun}s`) {
   return `${count(n)} ${n === 1 ? noun : plural}`;
 }
 
-/** A rate: tenths only where they matter. */
+/** A rate: tenths only where they matter, a dash for one that is not known. */
 export function rate(n) {
+  if (n === null) {
+    return "–";
+  }
   return n > 0 && n < 10 && !Number.isInteger(n) ? tenths.format(n) : whole.format(n);
 }
 
@@ -61,6 +64,12 @@ export function duration(ms) {
   return parts.join(" ");
 }
 
+// A duration in one unit, rounded: 7 d where duration says 6 d 23 h.
+function nearly(ms) {
+  const [unit, size] = steps.find(([, s]) => ms >= 1500 * s) ?? steps.at(-1);
+  return `${Math.max(1, Math.round(ms / 1000 / size))} ${unit}`;
+}
+
 /** How long ago a time was, coarsely, so that it does not change with every look. */
 export function ago(time, now = Date.now()) {
   const ms = now - Date.parse(time);
@@ -76,7 +85,7 @@ export function until(time, now = Date.now()) {
   if (ms <= 0) {
     return "now";
   }
-  return ms > 100 * 365 * 86_400_000 ? "never" : `in ${duration(ms).split(" ").slice(0, 2).join(" ")}`;
+  return ms > 100 * 365 * 86_400_000 ? "never" : `in ${nearly(ms)}`;
 }
 
 const two = (n) => String(n).padStart(2, "0");

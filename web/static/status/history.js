@@ -41,8 +41,8 @@ export class History {
       appends: grown("appends") / seconds,
       records: grown("records") / seconds,
       bytes: grown("bytes") / seconds,
+      stored: grown("records"),
       commits: grown("commits"),
-      perCommit: grown("commits") > 0 ? grown("records") / grown("commits") : null,
     };
     for (const name of troubles) {
       sample[name] = grown(name);

@@ -23,8 +23,8 @@ export function kindOf(incident) {
   }
 }
 
-/** The names of the kinds, for people. */
-export const kindNames = {
+// The names of the kinds, for people.
+const kindNames = {
   duplicate: "duplicate", held: "put in order", early: "too early", missing: "gap", fenced: "fenced", expired: "expired",
   reused: "reused", overlap: "overlap",
 };
@@ -33,10 +33,24 @@ const tones = {
   duplicate: "good", held: "wait", early: "wait", missing: "lost", fenced: "lost", expired: "lost", reused: "lost", overlap: "lost",
 };
 
-/** A tag that names the kind. */
-export function kindTag(incident) {
-  const kind = kindOf(incident);
+const meanings = {
+  duplicate: "A batch that came again, after a lost answer for instance. It is stored once.",
+  held: "A batch that overtook others. It waited for them.",
+  early: "One that waited in vain. It is refused, and may be sent again.",
+  missing: "What comes before it is missing, and nobody sends it. Refused.",
+  fenced: "From an epoch that a newer one has replaced. Refused.",
+  reused: "With sequences that another payload has already. Refused.",
+};
+
+/** A tag that names a kind. */
+function kindTag(kind) {
   return h("span", { class: `tag mark-${kind} ${tones[kind]}` }, kindNames[kind]);
+}
+
+/** What may be listed: each kind and what it means. */
+export function kinds() {
+  return h("ul", { class: "kinds" }, Object.entries(meanings).map(([kind, meaning]) =>
+    h("li", null, kindTag(kind), h("span", { class: "muted" }, meaning))));
 }
 
 /** A sentence about it, without its place. */
@@ -48,7 +62,7 @@ export function describe(incident) {
         ? `${seqs} came again, long after; stored once`
         : `${seqs} came again; stored once, at offset ${count(incident.offset)}`;
     case "held":
-      return `${seqs} came early, waited ${count(incident.waitedMs)} ms, stored in order at offset ${count(incident.offset)}`;
+      return `${seqs} came early, waited ${count(incident.waitedMs)} ms, stored at offset ${count(incident.offset)}`;
     case "early":
       return `${seqs} came before ${count(incident.expectedSeq)}; refused for now`;
     case "missing":
@@ -67,11 +81,11 @@ export function describe(incident) {
 /**
  * A list of incidents: {element, show(incidents)}. Rows are kept, so that what does not
  * change stands still. With board, there is one row for each producer, partition and
- * kind, the latest of them, and what is lost comes first.
+ * kind, the latest of them, and what is lost comes first. empty is a text, or nodes.
  */
 export function feed({ limit, board = false, who = true, empty }) {
   const list = h("ol", { class: "feed" });
-  const none = h("p", { class: "muted feed-none" }, empty);
+  const none = h("div", { class: "muted feed-none" }, empty);
   const element = h("div", null, list, none);
   let rows = new Map();
   return {
@@ -122,7 +136,7 @@ function latestOfEach(incidents) {
 function fill(row, incident, who) {
   replace(row,
     h("time", { datetime: incident.at, class: "faint" }, clock(incident.at)),
-    kindTag(incident),
+    kindTag(kindOf(incident)),
     h("span", { class: "feed-text" },
       h("span", { class: "feed-place" }, who && [producerLink(incident.pid), " in "], partitionLink(incident.topic, incident.partition), ": "),
       describe(incident)));

@@ -9,8 +9,8 @@ import { legend, strips } from "./strip.js";
 
 export function producer({ pid }) {
   const trouble = h("div");
-  const about = facts({ epoch: "Highest epoch", partitions: "Partitions", accepted: "Accepted", duplicate: "Duplicate",
-    held: "Waited", outOfOrder: "Out of order", fenced: "Fenced", reused: "Reused", seen: "Last seen", expires: "Expires" });
+  const about = facts({ epoch: "Highest epoch", partitions: "Partitions", seen: "Last seen", expires: "Expires" });
+  const sums = facts({ accepted: "Accepted", duplicate: "Duplicate", held: "Waited", outOfOrder: "Out of order", fenced: "Fenced", reused: "Reused" });
   const lines = strips("partition", "No partition has live state of this producer.");
   const others = h("p", { class: "small muted" });
   const rejected = feed({ limit: 16, who: false, empty: "Nothing of this producer has been refused since the server started." });
@@ -29,7 +29,7 @@ export function producer({ pid }) {
     element: h("div", { class: "view" },
       h("p", { class: "crumbs small" }, h("a", { href: "#/producers" }, "Producers"), " /"),
       h("h1", { tabindex: "-1" }, `Producer ${Number.isSafeInteger(pid) ? count(pid) : ""}`), trouble,
-      h("section", { class: "panel", "aria-label": "Summary" }, about.element),
+      h("section", { class: "panel summary", "aria-label": "Summary" }, about.element, sums.element),
       h("section", { class: "panel", "aria-labelledby": "lines-title" },
         h("h2", { id: "lines-title" }, "Its lines"), legend(), lines.element, others),
       h("section", { class: "panel", "aria-labelledby": "rejected-title" },
@@ -42,7 +42,7 @@ export function producer({ pid }) {
       replace(trouble);
       const sum = (name) => p.lines.reduce((n, l) => n + l.counters[name], 0);
       for (const name of ["accepted", "duplicate", "held", "outOfOrder", "fenced", "reused"]) {
-        about.set(name, count(sum(name)));
+        sums.set(name, count(sum(name)));
       }
       about.set("epoch", p.lines.length === 0 ? "–" : count(Math.max(...p.lines.map((l) => l.epoch))));
       about.set("partitions", count(p.partitions));

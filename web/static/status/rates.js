@@ -10,14 +10,14 @@ export class Rates {
   add(name, value, at) {
     const before = this.known.get(name);
     if (before === undefined || value < before.value) {
-      this.known.set(name, { value, at, rate: 0 });
+      this.known.set(name, { value, at, rate: null });
     } else if (at > before.at) {
       this.known.set(name, { value, at, rate: (value - before.value) / ((at - before.at) / 1000) });
     }
   }
 
-  /** The rate of a count between the last two looks. */
+  /** The rate of a count between the last two looks; null when there was only one. */
   of(name) {
-    return this.known.get(name)?.rate ?? 0;
+    return this.known.get(name)?.rate ?? null;
   }
 }

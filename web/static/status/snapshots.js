@@ -31,7 +31,7 @@ export function snapshots() {
       { id: "producers", name: "Producers", num: true, cell: (s) => count(s.producers) },
       { id: "bytes", name: "Size", num: true, cell: (s) => bytes(s.bytes) },
       { id: "crc", name: "CRC", num: true, cell: (s) => cell(s.crc, () => h("code", null, s.crc)) },
-      { id: "verify", name: "Compared with the log", cell: (s) => cell(keyOf(s) + JSON.stringify(checked.get(keyOf(s)) ?? ""), () => verification(s)) },
+      { id: "verify", name: "Verified", cell: (s) => cell(keyOf(s) + JSON.stringify(checked.get(keyOf(s)) ?? ""), () => verification(s)) },
     ],
   });
   const pages = pager(() => load.run(true));
@@ -106,8 +106,8 @@ export function snapshots() {
           h("div", null, h("label", { for: "snapshot-partition" }, "Partition"), number),
           h("div", null, h("button", { class: "primary", id: "take" }, "Take a snapshot"))), outcome),
       h("section", { class: "panel", "aria-label": "Snapshots" }, trouble, list.element, pages.element),
-      h("section", { class: "panel", "aria-labelledby": "allocator-title" }, h("h2", { id: "allocator-title" }, "Producer ids"), allocator.element,
-        h("p", { class: "small muted" }, "All ids below it are issued or reserved. They are reserved in blocks of 1,000: a block's end is on disk before its first id is given out, so no id is ever given out twice. What a crash leaves of a block is not used."))),
+      h("section", { class: "panel", "aria-labelledby": "allocator-title" }, h("h2", { id: "allocator-title" }, "Producer ids"), h("div", { class: "allocator" }, allocator.element,
+        h("p", { class: "small muted" }, "All ids below it are issued or reserved. They are reserved in blocks of 1,000: a block's end is on disk before its first id is given out, so no id is ever given out twice. What a crash leaves of a block is not used.")))),
     sample(history) {
       allocator.set("mark", count(history.last.producerIdMark));
       load.tick(period);

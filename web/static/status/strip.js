@@ -157,7 +157,9 @@ function pastOf(width) {
 // bounds, and shrink together until the line fits; where they would become too narrow to
 // be read, the oldest are left out.
 function blocksOf(line, shape, width) {
-  const most = Math.max(1, Math.floor((width - pastOf(width) - caret) / readable) - 2 * Math.min(shape.ahead.length, 1));
+  // Behind the last batch stands the next sequence; over one that is ahead there is room for it.
+  const behind = caret + (shape.ahead.length > 0 ? 0 : wideAs(nextText(shape.next)));
+  const most = Math.max(1, Math.floor((width - pastOf(width) - behind) / readable) - 2 * Math.min(shape.ahead.length, 1));
   const blocks = line.recent.slice(-most).map((b) => ({ kind: "stored", from: b.baseSeq, to: b.lastSeq, offset: b.baseOffset }));
   let from = shape.next;
   for (const b of shape.ahead) {
@@ -167,7 +169,7 @@ function blocksOf(line, shape, width) {
     blocks.push({ kind: b.kind, from: b.baseSeq, to: b.lastSeq });
     from = b.lastSeq + 1;
   }
-  const room = width - pastOf(width) - caret - 4 * blocks.length - 8;
+  const room = width - pastOf(width) - behind - 4 * blocks.length - 8;
   const natural = blocks.map((b) => Math.min(Math.max(22 + 9 * Math.log2(1 + b.to - b.from + 1) + 6 * `${b.to}`.length, smallest), largest));
   const total = natural.reduce((a, b) => a + b, 0);
   const scale = Math.min(1.7, room / total);
@@ -213,9 +215,13 @@ function drawing(line, width) {
   return out;
 }
 
+function nextText(next) {
+  return `next ${count(next)}`;
+}
+
 // The place of the next sequence.
 function caretAt(x, next, width) {
-  const text = `next ${count(next)}`;
+  const text = nextText(next);
   const left = Math.min(x + 8, width - wideAs(text));
   return [
     svg("line", { class: "s-next", x1: x + 3, x2: x + 3, y1: top - 6, y2: top + tall + 6 }),

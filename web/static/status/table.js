@@ -6,8 +6,9 @@ import { h, replace, setAttribute, setText } from "./dom.js";
 /**
  * A table: {element, show(rows, message)}. columns are {id, name, num, head, sort, cell(row)};
  * a cell is a text or a node, and made again only when key(row) or a text changes. The
- * column with head names the row; of one with a tone, what is not 0 stands out. onSort(id) makes the names of columns with sort into
- * buttons; sorted() says {id, descending}.
+ * column with head names the row; of one with a tone, what is not 0 stands out. onSort(id)
+ * makes the names of columns with sort into buttons; sorted() says {id, descending}.
+ * empty is a text, or nodes. Nothing is shown before the first rows.
  */
 export function table({ caption, columns, onSort, sorted, empty, id }) {
   const heads = columns.map((c) => {
@@ -16,8 +17,8 @@ export function table({ caption, columns, onSort, sorted, empty, id }) {
     return head;
   });
   const body = h("tbody", { role: "rowgroup" });
-  const none = h("p", { class: "muted table-none" }, empty);
-  const grid = h("table", { role: "table", id },
+  const none = h("p", { class: "muted table-none", hidden: true });
+  const grid = h("table", { role: "table", id, hidden: true },
     h("caption", { class: "visually-hidden" }, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, heads)), body);
   const element = h("div", { class: "cards" }, grid, none);
@@ -61,7 +62,9 @@ export function table({ caption, columns, onSort, sorted, empty, id }) {
       });
       none.hidden = rows.length > 0;
       grid.hidden = rows.length === 0;
-      setText(none, message ?? empty);
+      if (rows.length === 0) {
+        replace(none, message ?? empty);
+      }
       const by = sorted?.();
       columns.forEach((c, n) => {
         if (c.sort) {
@@ -88,7 +91,7 @@ export function pager(onTurn) {
   const back = h("button", { type: "button", onclick: () => turn(before.pop(), false) }, "Previous");
   const forth = h("button", { type: "button", onclick: () => turn(next, true) }, "Next");
   const where = h("span", { class: "muted small pager-where" });
-  const element = h("nav", { class: "pager", "aria-label": "Pages of the list" }, back, where, forth);
+  const element = h("nav", { class: "pager", "aria-label": "Pages of the list", hidden: true }, back, where, forth);
 
   function turn(to, forward) {
     if (forward) {

@@ -13,7 +13,7 @@ const axis = 22;
 const gutter = 78; // for the names of the lanes, left of the columns
 const height = 12 + lanes.stored + lanes.again + lanes.order + lanes.refused + 3 * gap + axis;
 
-/** Draws a history: {element, draw(history), close()}. */
+/** Draws a history: {element, draw(history), minutes(), close()}. */
 export function tape() {
   const canvas = h("canvas", { class: "tape", role: "img", id: "tape", style: { height: `${height}px` } });
   const readout = h("p", { class: "tape-readout small muted", "aria-hidden": true });
@@ -21,6 +21,7 @@ export function tape() {
   let history = null;
   let pointer = null; // x in CSS pixels, or null
   let labelled = 0;
+  let shown = span; // seconds
 
   function draw() {
     if (history === null || canvas.clientWidth === 0) {
@@ -32,8 +33,11 @@ export function tape() {
     canvas.height = Math.round(height * ratio);
     const g = canvas.getContext("2d");
     g.scale(ratio, ratio);
-    paint(g, width, history, pointer);
-    setText(readout, reading(pointer === null ? null : sampleAt(visible(history, width), width, pointer)));
+    shown = seconds(width, history);
+    const samples = visible(history, shown);
+    const w = (width - gutter) / shown;
+    paint(g, width, samples, w, pointer);
+    setText(readout, reading(pointer === null ? null : sampleAt(samples, w, width, pointer)));
     if (Date.now() - labelled > 10_000) {
       labelled = Date.now();
       setAttribute(canvas, "aria-label", summary(history));
@@ -55,41 +59,40 @@ export function tape() {
       history = newest;
       draw();
     },
+    /** How many minutes are on the tape. */
+    minutes: () => shown / 60,
     close: stop,
   };
 }
 
 // A narrow tape shows fewer seconds, for a column must not be thinner than this.
 const thinnest = 2.4;
+const thickest = 8; // of a bar
+const stretches = [60, 120, span]; // seconds; the tape of a server that has just started is short
 
-function seconds(width) {
-  return Math.min(span, Math.max(60, Math.floor((width - gutter) / thinnest / 60) * 60));
+function seconds(width, history) {
+  const fitting = Math.max(60, Math.floor((width - gutter) / thinnest / 60) * 60);
+  return Math.min(stretches.find((s) => s >= history.samples.length) ?? span, fitting);
 }
 
-function column(width) {
-  return (width - gutter) / seconds(width);
+function visible(history, shown) {
+  return history.samples.slice(-shown);
 }
 
-function visible(history, width) {
-  return history.samples.slice(-seconds(width));
+function sampleAt(samples, w, width, x) {
+  return samples[Math.floor((x - width) / w) + samples.length] ?? null;
 }
 
-function sampleAt(samples, width, x) {
-  return samples[Math.floor((x - width) / column(width)) + samples.length] ?? null;
-}
-
-function paint(g, width, history, pointer) {
+function paint(g, width, samples, w, pointer) {
   const c = palette();
-  const samples = visible(history, width);
-  const w = column(width);
-  const bar = Math.max(w - (w > 3 ? 1 : 0.35), 0.75);
+  const bar = Math.min(Math.max(w - (w > 3 ? 1 : 0.35), 0.75), thickest);
   const floor = 12 + lanes.stored; // where what was stored stands
   const againTop = floor + gap;
   const orderTop = againTop + lanes.again + gap;
   const refusedTop = orderTop + lanes.order + gap;
 
   g.clearRect(0, 0, width, height);
-  minutes(g, c, width, samples);
+  minuteLines(g, c, width, samples, w);
   for (const y of [floor, againTop, orderTop + lanes.order, refusedTop + lanes.refused]) {
     g.fillStyle = c.line;
     g.fillRect(0, Math.round(y), width, 1);
@@ -102,7 +105,7 @@ function paint(g, width, history, pointer) {
   const most = Math.max(1, ...samples.map((s) => s.records));
   const mostAgain = Math.max(1, ...samples.map((s) => s.duplicates));
   samples.forEach((s, i) => {
-    const x = width - (samples.length - i) * w; // the newest is at the right end
+    const x = width - (samples.length - i) * w + (w - bar) / 2; // the newest is at the right end
     if (s.records > 0) {
       // A power below 1 keeps seconds with one record visible beside those with thousands.
       const tall = Math.max((s.records / most) ** 0.7 * lanes.stored, 2);
@@ -123,13 +126,13 @@ function paint(g, width, history, pointer) {
   }
 }
 
-function minutes(g, c, width, samples) {
+function minuteLines(g, c, width, samples, w) {
   if (samples.length === 0) {
     return;
   }
   const now = samples[samples.length - 1].at;
-  for (let m = 1; m < seconds(width) / 60; m++) {
-    const x = Math.round(width - m * 60 * column(width));
+  for (let m = 1; m * 60 * w < width - gutter - 1; m++) {
+    const x = Math.round(width - m * 60 * w);
     g.fillStyle = c.line;
     g.fillRect(x, 0, 1, height - axis);
     label(g, c, clock(now - m * 60_000).slice(0, 5), x, height - 6, "center");
@@ -200,8 +203,7 @@ function reading(s) {
 function summary(history) {
   const sum = (name) => history.sum(name);
   const refused = sum("fenced") + sum("reused") + sum("overlaps") + sum("expired");
-  const records = history.samples.reduce((n, s) => n + s.records * s.event.intervalMs / 1000, 0);
-  return `The last ${counted(Math.round(history.samples.length / 60), "minute")}: ${counted(records, "record")} stored, ` +
+  return `The last ${counted(Math.round(history.samples.length / 60), "minute")}: ${counted(sum("stored"), "record")} stored, ` +
     `${counted(sum("duplicates"), "batch", "batches")} came again, ${counted(sum("held") + sum("passingGaps"), "batch", "batches")} out of order, ` +
     `${counted(sum("lastingGaps"), "gap")}, ${counted(refused, "batch", "batches")} refused.`;
 }

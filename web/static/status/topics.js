@@ -15,7 +15,7 @@ export function topics() {
   const rates = new Rates();
   const trouble = h("div");
   const list = table({
-    caption: "Topics", id: "topics", empty: "There is no topic yet. Try it creates one.",
+    caption: "Topics", id: "topics", empty: ["There is no topic yet. ", h("a", { href: "#/try" }, "Try it"), " creates one."],
     columns: [
       { id: "name", name: "Topic", head: true, cell: (t) => cell(t.name, () => topicLink(t.name)) },
       { id: "partitions", name: "Partitions", num: true, cell: (t) => count(t.partitions) },

@@ -3,7 +3,7 @@
 
 import { h, replace, setText, svg } from "./dom.js";
 import { clock } from "./format.js";
-import { useToken } from "./api.js";
+import { hasToken, useToken } from "./api.js";
 import { partitionLink, producerLink } from "./links.js";
 
 const shapes = {
@@ -27,8 +27,9 @@ export function verdictOf(event, state) {
   if (state === "unauthenticated" || state === "forbidden") {
     return {
       level: "attention", findings: [],
-      sentence: state === "forbidden" ? "This token may not see the whole server." : "This server wants a token.",
-      advice: "The status page needs one with the scope consume for all topics. It is kept until this tab is closed.",
+      sentence: state === "forbidden" ? "This token may not see the whole server."
+        : hasToken() ? "The server does not take this token." : "This server wants a token.",
+      advice: "The status page needs one with the scope consume for all topics, as oncelog token create makes it. It is kept until this tab is closed.",
       wantsToken: true,
     };
   }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/oncelog/oncelog/openapi"
 	"github.com/oncelog/oncelog/producer"
@@ -23,7 +26,8 @@ type Result struct {
 	Bytes          int64 `json:"bytes"`
 	Segments       int64 `json:"segments"` // closed ones
 	// Producers are those whose state is the one that follows from the log. Of Older ones
-	// all batches are below the log. Expired ones are in the log and have no state any more.
+	// all batches are below the log. Expired ones are in the log, and the server knows that
+	// they have expired and after which batch.
 	Producers int64 `json:"producers"`
 	Older     int64 `json:"older"`
 	Expired   int64 `json:"expired"`
@@ -34,6 +38,9 @@ type Result struct {
 
 // mostProblems bounds those that are told.
 const mostProblems = 1000
+
+// wireTime is how times are written.
+const wireTime = "2006-01-02T15:04:05.000Z"
 
 // tries is how often a partition is begun anew because retention was faster.
 const tries = 5
@@ -147,12 +154,65 @@ func (v *verifier) producers(ctx context.Context) error {
 		}
 		page.Token = *list.NextPageToken
 	}
-	for pid := range v.states {
-		if !live[pid] {
-			v.Expired++
+	for _, pid := range slices.Sorted(maps.Keys(v.states)) {
+		if live[pid] || v.damaged {
+			continue
+		}
+		if err := v.expired(ctx, pid); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// expired makes sure that of a producer in the log that has no state any more the server
+// knows so much as that it has expired, and after which batch. Otherwise it would take a
+// repeat of an old batch for a new one.
+func (v *verifier) expired(ctx context.Context, pid int64) error {
+	for again := range 2 {
+		p, err := v.client.PartitionProducer(ctx, v.Topic, v.Partition, pid)
+		if err == nil { // it has come back since the list was made
+			v.waiting = map[int64]*openapi.PartitionProducer{}
+			if p.LastOffset < v.NextOffset {
+				v.compare(&p, v.states[pid])
+				return nil
+			}
+			v.waiting[pid] = &p
+			return v.catchUp(ctx)
+		}
+		e, ok := errors.AsType[*producer.Error](err)
+		if !ok || e.Code != producer.CodeUnknownProducerID || e.Problem == nil {
+			return err
+		}
+		if wrong := v.leftOver(pid, e.Problem); wrong == "" {
+			v.Expired++
+			return nil
+		} else if again == 1 {
+			v.bad("%s", wrong)
+			return nil
+		}
+		if err := v.catchUp(ctx); err != nil { // it may have sent more before it expired
+			return err
+		}
+	}
+	return nil
+}
+
+// leftOver says how what is left of an expired producer differs from the log.
+func (v *verifier) leftOver(pid int64, p *openapi.Problem) string {
+	state := v.states[pid]
+	switch {
+	case p.ExpiredAt == nil || p.LastEpoch == nil:
+		return fmt.Sprintf("producer %d is in the log, and the server knows nothing of it", pid)
+	case p.LastSeq.Value == nil: // it is one of many old ones that are treated alike
+		if *p.LastEpoch >= state.Epoch() {
+			return ""
+		}
+	case *p.LastEpoch == state.Epoch() && *p.LastSeq.Value == state.LastSeq():
+		return ""
+	}
+	return fmt.Sprintf("producer %d is said to have expired in epoch %d, and by the log it has been at epoch %d, sequence %d",
+		pid, *p.LastEpoch, state.Epoch(), state.LastSeq())
 }
 
 // catchUp reads what has been appended since. Producers that wait are compared on the way.
@@ -198,12 +258,13 @@ func (v *verifier) compare(p *openapi.PartitionProducer, state *sequence.State) 
 	if extra := len(got) - len(want); extra > 0 && trimmed && got[extra-1].BaseOffset < v.EarliestOffset {
 		got = got[extra:] // the log no longer has them
 	}
-	same := len(got) == len(want)
+	same := len(got) == len(want) && len(p.Recent) > 0 && p.FirstSeq == p.Recent[0].BaseSeq &&
+		p.LastTimestamp == time.UnixMilli(state.LastTimestamp()).UTC().Format(wireTime)
 	for i := 0; same && i < len(got); i++ {
 		same = got[i].BaseSeq == want[i].BaseSeq && got[i].LastSeq == want[i].LastSeq && got[i].BaseOffset == want[i].BaseOffset
 	}
 	if !same {
-		v.bad("producer %d: the batches that the server remembers are not the last ones of the log", p.PID)
+		v.bad("producer %d: the batches that the server remembers, or their time, are not those that the log ends with", p.PID)
 		return
 	}
 	v.Producers++

@@ -9,9 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,7 +51,7 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	for n := range 2 {
-		for i := range int64(30) {
+		for i := range int64(60) {
 			w.append(n, 0, 0, 2*i, 2)
 			if i < 3 {
 				w.append(n, 1, i, 0, 1)
@@ -119,8 +117,8 @@ func (w *world) verify(n int, options ...producer.ClientOption) *verify.Result {
 func TestWhatIsWhole(t *testing.T) {
 	w := newWorld(t)
 	for n, want := range []verify.Result{
-		{EarliestOffset: 0, NextOffset: 70, Batches: 35, Records: 70, Producers: 2, Expired: 1},
-		{EarliestOffset: 21, NextOffset: 70, Records: 49, Producers: 1, Older: 1, Expired: 1},
+		{EarliestOffset: 0, NextOffset: 130, Batches: 65, Records: 130, Producers: 2, Expired: 1},
+		{EarliestOffset: 21, NextOffset: 130, Records: 109, Producers: 1, Older: 1, Expired: 1},
 		{},
 		{EarliestOffset: 3, NextOffset: 3, Older: 1},
 	} {
@@ -148,7 +146,7 @@ type tamper struct {
 
 func (c *tamper) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil || !strings.HasSuffix(r.URL.Path, c.path) || resp.StatusCode != http.StatusOK {
+	if err != nil || !strings.HasSuffix(r.URL.Path, c.path) {
 		return resp, err
 	}
 	body, err := io.ReadAll(resp.Body)
@@ -163,7 +161,12 @@ func (c *tamper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// member changes the items of a list in JSON.
+// bytesOf changes part of an answer.
+func bytesOf(from, to string) func([]byte) []byte {
+	return func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(from), []byte(to)) }
+}
+
+// items changes the items of a list in JSON.
 func items(change func(items []any) []any) func([]byte) []byte {
 	return func(body []byte) []byte {
 		var list map[string]any
@@ -204,15 +207,20 @@ func TestWhatIsNot(t *testing.T) {
 		"a gap in the offsets":         {headers, "a batch begins at offset", set(4, "baseOffset", 9)},
 		"another length":               {headers, "is not the one that its header describes", set(4, "bytes", 1)},
 		"another checksum in a header": {headers, "is not the one that its header describes", set(4, "crc", "00000000")},
-		"a sequence twice":             {headers, "does not follow what that producer sent before (duplicate", set(6, "baseSeq", 0)},
+		"a sequence twice":             {headers, "does not follow what that producer sent before (reused)", set(6, "baseSeq", 0)},
 		"a sequence left out":          {headers, "(out-of-order)", set(6, "baseSeq", 100)},
 		"an epoch that comes back":     {headers, "(fenced)", set(5, "epoch", 0)},
-		"a flipped bit":                {bodies, "checksum", func(b []byte) []byte { b = bytes.Clone(b); b[60] ^= 4; return b }},
-		"another sequence":             {producers, "is said to be at epoch 0, sequence 58", set(0, "lastSeq", 58)},
+		"a flipped bit":                {bodies, "fails its CRC32C", func(b []byte) []byte { b = bytes.Clone(b); b[40] ^= 4; return b }},
+		"another sequence":             {producers, "is said to be at epoch 0, sequence 118", set(0, "lastSeq", 118)},
 		"another offset":               {producers, "producer 0", set(0, "lastOffset", 3)},
 		"an offset to come":            {producers, "where no batch of it ends", set(0, "lastOffset", 700)},
 		"other batches remembered":     {producers, "the batches that the server remembers", set(1, "recent", []any{map[string]any{"baseSeq": 0, "lastSeq": 0, "baseOffset": 1}})},
 		"a producer from nowhere":      {producers, "the log has no batch of it", set(0, "pid", 3)},
+		"another first sequence":       {producers, "or their time, are not", set(0, "firstSeq", 0)},
+		"another time":                 {producers, "or their time, are not", set(0, "lastTimestamp", "2026-01-02T03:04:05.678Z")},
+		"a producer that is forgotten": {producers + "/2", "producer 2 is in the log, and the server knows nothing of it", bytesOf(`"expiredAt"`, `"x"`)},
+		"expired in another epoch":     {producers + "/2", "producer 2 is said to have expired in epoch 4", bytesOf(`"lastEpoch":5`, `"lastEpoch":4`)},
+		"expired earlier":              {producers + "/2", "by the log it has been at epoch 5, sequence 3", bytesOf(`"lastSeq":3`, `"lastSeq":2`)},
 		"a segment that is too small": {"/t/partitions/0", "do not add up", func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"batches":`), []byte(`"batches":1`), 1)
 		}},
@@ -251,7 +259,7 @@ func TestDamagedBatchIsNamed(t *testing.T) {
 		return http.DefaultTransport.RoundTrip(r)
 	})
 	r := w.verify(0, producer.WithTransport(broken))
-	if len(r.Problems) != 2 || !strings.Contains(r.Problems[0], "the batch at offset 0 is damaged") || r.NextOffset != 70 || r.Batches != 34 {
+	if len(r.Problems) != 2 || !strings.Contains(r.Problems[0], "the batch at offset 0 is damaged") || r.NextOffset != 130 || r.Batches != 64 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -260,31 +268,38 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestWhileAppending: what moves on meanwhile is no fault.
+// TestWhileAppending: what moves on meanwhile is no fault. Before each request that a
+// verification makes, something is stored, and once a producer expires.
 func TestWhileAppending(t *testing.T) {
 	w := newWorld(t)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for pid := range int64(2) {
-		wg.Go(func() {
-			for seq := int64(0); ; seq += 2 {
-				select {
-				case <-stop:
-					return
-				default:
-					w.append(0, pid, 10, seq, 2)
-				}
-			}
-		})
-	}
-	defer wg.Wait()
-	defer close(stop)
-	seen := int64(0)
-	for deadline := time.Now().Add(time.Minute); seen < 2000 && time.Now().Before(deadline); {
-		r := w.verify(0)
-		if len(r.Problems) > 0 || r.Producers != 2 {
-			t.Fatalf("%+v", r)
+	requests, expire := 0, -1 // before which request
+	epoch, seq := [2]int64{10, 10}, [2]int64{}
+	moving := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if strings.Contains(r.URL.Path, "snapshots") { // of which the model has ever more
+			return http.DefaultTransport.RoundTrip(r)
 		}
-		seen = r.NextOffset
+		if requests == expire {
+			must(t, w.store.ExpireProducer(context.Background(), place(0), 1))
+			epoch[1], seq[1] = epoch[1]+1, 0
+		}
+		for pid := range 2 {
+			if requests == expire && pid == 1 {
+				continue // it comes back with the next request only
+			}
+			w.append(0, int64(pid), epoch[pid], seq[pid], 2)
+			seq[pid] += 2
+		}
+		requests++
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	for ; expire <= requests; expire++ {
+		requests = 0
+		r := w.verify(0, producer.WithTransport(moving))
+		if len(r.Problems) > 0 || r.Producers < 1 || r.Producers+r.Expired < 3 {
+			t.Fatalf("producer 1 expired before request %d: %+v", expire, r)
+		}
+	}
+	if requests < 6 {
+		t.Errorf("only %d requests", requests)
 	}
 }
