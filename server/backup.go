@@ -29,6 +29,7 @@ const backupStep = 4 << 20
 //	@Header			200	{integer}	Content-Length		"Bytes of the copy"
 //	@Header			200	{string}	Repr-Digest			"SHA-256 of the copy (RFC 9530)"
 //	@Header			200	{string}	Content-Disposition	"A name for the file"
+//	@Failure	400	{object}	openapi.Problem	"malformed-request"
 //	@Failure	404	{object}	openapi.Problem	"not-found"
 //	@Failure	503	{object}	openapi.Problem	"not-ready, draining, overloaded"
 //	@Failure	507	{object}	openapi.Problem	"storage-full"

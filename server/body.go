@@ -125,7 +125,7 @@ func (in *incoming) begin() error {
 	if in.length >= 0 && in.length < firstRead {
 		first = in.length + 1
 	}
-	return noRoomForBody(in.timed.hold.admit(in.ctx, first, in.length, in.timed))
+	return noRoomForBody(in.timed.hold.admit(in.ctx, in.timed.begin(), first, in.length, in.timed))
 }
 
 // claim counts n bytes of memory for the body.
@@ -258,6 +258,9 @@ func (b *bodies) readZstd(in *incoming, dst []byte) ([]byte, error) {
 	var err error
 	if *coded, err = b.readPlain(in, (*coded)[:0], b.limit+codingOverhead); err != nil {
 		return dst, err
+	}
+	if len(*coded) == 0 { // no frame at all would decode to nothing, but more must have been meant
+		return dst, io.ErrUnexpectedEOF
 	}
 	in.settle(len(*coded))
 	most := max(b.limit, zstdWindow) // a frame may have a larger window than content

@@ -64,7 +64,7 @@ func TestCodedBodies(t *testing.T) {
 	for name, body := range map[string]string{
 		"gzip, no gzip": "x", "gzip, cut": gzipped(t, one)[:20], "gzip, bad sum": damaged(gzipped(t, one)), "gzip, trailing": gzipped(t, one) + "x",
 		"zstd, no zstd": "x", "zstd, cut": zstded(t, one)[:10], "zstd, bad": damaged(zstded(t, one)),
-		"gzip, empty": "",
+		"gzip, empty": "", "zstd, empty": "",
 	} {
 		coding, _, _ := strings.Cut(name, ",")
 		e.do("POST", p+"/batches", body, "Content-Type: text/plain", "Content-Encoding: "+coding).problem(malformed)

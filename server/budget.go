@@ -15,8 +15,9 @@ import (
 // for their clients are cut off when others need it, the slowest first: a few clients that
 // take their time must not keep everybody else out.
 type budget struct {
-	size  int64
-	least int64 // what a holder that has been admitted counts for in any case
+	size     int64
+	least    int64         // what a holder that has been admitted counts for in any case
+	patience time.Duration // how long a client may keep others waiting
 
 	mu      sync.Mutex
 	used    int64     // what all hold
@@ -28,12 +29,8 @@ type budget struct {
 	evicted int64     // clients told to leave, since the start
 }
 
-const (
-	// patience is how long a client may keep others waiting.
-	patience = 2 * time.Second
-	// budgetWait is how long a request waits for room that others are about to give back.
-	budgetWait = time.Second
-)
+// budgetWait is how long a request waits for room that others are about to give back.
+const budgetWait = time.Second
 
 // holder is who holds some of a budget. With the zero value nothing is counted. Its methods
 // are for one goroutine, its owner.
@@ -61,8 +58,8 @@ type waiter struct {
 
 // newBudget makes one of size bytes for at most so many holders that are admitted, 0: as
 // many as the size allows.
-func newBudget(size, holders int64) *budget {
-	b := &budget{size: size}
+func newBudget(size, holders int64, patience time.Duration) *budget {
+	b := &budget{size: size, patience: patience}
 	if holders > 0 {
 		b.least = size / holders
 	}
@@ -75,8 +72,8 @@ var errNoRoom = errors.New("no room in memory")
 
 // admit makes h hold first bytes, and the least that counts. It fails unless there is, or
 // will be in a moment, room for whole bytes, which are not taken: they have only been
-// announced. From now on h waits for its client.
-func (h *holder) admit(ctx context.Context, first, whole int64, client leaver) error {
+// announced. From now on, the time is given, h waits for its client.
+func (h *holder) admit(ctx context.Context, now time.Time, first, whole int64, client leaver) error {
 	b := h.budget
 	if b == nil {
 		return nil
@@ -86,7 +83,7 @@ func (h *holder) admit(ctx context.Context, first, whole int64, client leaver) e
 	defer b.mu.Unlock()
 	err := b.claim(ctx, h, first, max(first, min(whole, b.size)))
 	if err == nil {
-		h.link(client)
+		h.link(client, now)
 	}
 	return err
 }
@@ -215,7 +212,7 @@ func (b *budget) serve() {
 // patience, and for longer than h, until there is going to be room for n bytes more. It
 // reports whether there is. The caller holds mu.
 func (b *budget) makeRoom(h *holder, n int64) bool {
-	limit := time.Now().Add(-patience)
+	limit := time.Now().Add(-b.patience)
 	for s := b.slow.newer; b.spare()+b.leaving < n && s != h && s != &b.slow && s.since.Before(limit); s = b.slow.newer {
 		s.unlink()
 		s.told = true
@@ -250,7 +247,7 @@ func (h *holder) watch(client leaver) {
 	if b := h.budget; b != nil && !h.watched {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		h.link(client)
+		h.link(client, time.Now())
 	}
 }
 
@@ -284,9 +281,9 @@ func (h *holder) end() {
 }
 
 // link puts h at the end of the ring. The caller holds mu.
-func (h *holder) link(client leaver) {
+func (h *holder) link(client leaver, now time.Time) {
 	b := h.budget
-	h.watched, h.since, h.client = true, time.Now(), client
+	h.watched, h.since, h.client = true, now, client
 	h.older, h.newer = b.slow.older, &b.slow
 	h.older.newer, h.newer.older = h, h
 }

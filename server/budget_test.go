@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+const patience = 2 * time.Second
+
 // leaverFunc is a client that does something when it is told to leave.
 type leaverFunc func()
 
@@ -22,7 +24,7 @@ func stays() {}
 func member(t *testing.T, b *budget, n int64, left func()) *holder {
 	t.Helper()
 	h := &holder{budget: b}
-	if err := h.admit(t.Context(), n, n, leaverFunc(left)); err != nil {
+	if err := h.admit(t.Context(), time.Now(), n, n, leaverFunc(left)); err != nil {
 		t.Fatalf("no room for %d of %d, %d being used: %v", n, b.size, b.used, err)
 	}
 	return h
@@ -42,7 +44,7 @@ func (b *budget) isEmpty(t *testing.T) {
 // longest, from no more of them than it takes, and from none whose patience is not over.
 func TestSlowestLeaveFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(100, 0)
+		b := newBudget(100, 0, patience)
 		var told []string
 		client := func(name string, h **holder) func() {
 			return func() { told = append(told, name); go (*h).end() }
@@ -55,11 +57,11 @@ func TestSlowestLeaveFirst(t *testing.T) {
 
 		early := &holder{budget: b}
 		start := time.Now()
-		if err := early.admit(t.Context(), 20, 20, leaverFunc(stays)); !errors.Is(err, errNoRoom) || time.Since(start) > 0 || len(told) > 0 {
+		if err := early.admit(t.Context(), time.Now(), 20, 20, leaverFunc(stays)); !errors.Is(err, errNoRoom) || time.Since(start) > 0 || len(told) > 0 {
 			t.Fatalf("before anybody's patience is over: %v after %v, told %v", err, time.Since(start), told)
 		}
 		time.Sleep(patience/2 + 1)
-		if err := early.admit(t.Context(), 20, 20, leaverFunc(stays)); err != nil || len(told) != 1 || told[0] != "first" {
+		if err := early.admit(t.Context(), time.Now(), 20, 20, leaverFunc(stays)); err != nil || len(told) != 1 || told[0] != "first" {
 			t.Fatalf("%v, told %v", err, told)
 		}
 		if used := b.use().used; used != 70 {
@@ -68,7 +70,7 @@ func TestSlowestLeaveFirst(t *testing.T) {
 		time.Sleep(patience)
 		// What is announced has to fit, though only a part is taken.
 		whole := &holder{budget: b}
-		if err := whole.admit(t.Context(), 1, 80, leaverFunc(stays)); err != nil || len(told) != 3 {
+		if err := whole.admit(t.Context(), time.Now(), 1, 80, leaverFunc(stays)); err != nil || len(told) != 3 {
 			t.Fatalf("%v, told %v", err, told)
 		}
 		early.end()
@@ -85,7 +87,7 @@ func TestSlowestLeaveFirst(t *testing.T) {
 // off, and does not cut off itself.
 func TestNobodyEvictsTheFaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(100, 0)
+		b := newBudget(100, 0, patience)
 		oldest := member(t, b, 50, func() { t.Error("the one that asks was told to leave") })
 		time.Sleep(time.Millisecond)
 		newer := member(t, b, 50, func() { t.Error("the faster one was told to leave") })
@@ -112,7 +114,7 @@ func TestNobodyEvictsTheFaster(t *testing.T) {
 // gets in between.
 func TestWaitersComeInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(100, 0)
+		b := newBudget(100, 0, patience)
 		all := member(t, b, 100, stays)
 		all.settle(100)
 		got := make(chan string, 3)
@@ -162,14 +164,14 @@ func TestWaitersComeInTurn(t *testing.T) {
 // TestEachCountsForItsShare: a budget for so many holders has room for no more of them,
 // however little they hold.
 func TestEachCountsForItsShare(t *testing.T) {
-	b := newBudget(1000, 10)
+	b := newBudget(1000, 10, patience)
 	var in []*holder
 	for range 10 {
 		h := member(t, b, 1, stays)
 		h.settle(1)
 		in = append(in, h)
 	}
-	if err := (&holder{budget: b}).admit(t.Context(), 1, 1, leaverFunc(stays)); !errors.Is(err, errNoRoom) {
+	if err := (&holder{budget: b}).admit(t.Context(), time.Now(), 1, 1, leaverFunc(stays)); !errors.Is(err, errNoRoom) {
 		t.Error(err)
 	}
 	if used := b.use().used; used != 1000 {
@@ -185,9 +187,9 @@ func TestEachCountsForItsShare(t *testing.T) {
 // given away, and all of it comes back.
 func TestBudgetStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(1<<20, 100)
+		b := newBudget(1<<20, 30, patience)
 		var all sync.WaitGroup
-		for range 200 {
+		for range 60 {
 			all.Go(func() {
 				r := rand.New(rand.NewPCG(rand.Uint64(), 0))
 				for range 100 {
@@ -215,7 +217,7 @@ func mingle(ctx context.Context, b *budget, r *rand.Rand) {
 	left := make(chan struct{})
 	client := leaverFunc(func() { close(left) })
 	if r.IntN(4) > 0 {
-		if h.admit(ctx, r.Int64N(1<<12), r.Int64N(1<<18), client) != nil {
+		if h.admit(ctx, time.Now(), r.Int64N(1<<12), r.Int64N(1<<18), client) != nil {
 			return
 		}
 	}

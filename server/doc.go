@@ -12,6 +12,15 @@
 // decompression. Reads copy out of the engine before the first byte goes to the
 // network, so that a slow client holds memory of its own, never a transaction.
 //
+// What bodies and answers hold at the same time is bounded by the budgets of budget.go, and
+// with it the number of appends that wait for the engine. What there is no room for is
+// refused before its body is read, and the answer goes out before what is left of the body
+// is thrown away. A client that takes its time is cut off when others need the memory.
+//
+// A client that shuts down its sending side after a request counts as gone, for net/http
+// cannot tell the two: it is not answered, and its append is stored or not, as when a
+// connection breaks. To send the same again tells.
+//
 // Who may do what is decided before a handler runs, by the rule that the route has in
 // rules.go; package access says who is calling.
 package server

@@ -45,3 +45,9 @@ func CheckRules(more func(routes chi.Router, guarded func(method, pattern string
 
 // IsPlain tells whether text needs no escape between the quotes of JSON.
 func IsPlain(text []byte) bool { return isPlain(text) }
+
+// MemoryHeld returns what bodies and answers are counted to hold, and what they may.
+func (s *Server) MemoryHeld() (bodies, bodiesLimit, answers, answersLimit int64) {
+	b, a := s.bodyMemory.use(), s.readMemory.use()
+	return b.used, b.size, a.used, a.size
+}

@@ -64,7 +64,7 @@ func plainZstd(body []byte) ([]byte, error) {
 	if len(body) == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2<<20))
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderMaxMemory(8<<20)) // as the server says
 	if err != nil {
 		return nil, err
 	}

@@ -161,6 +161,7 @@ func (s *Server) fetch(ctx context.Context, x *exchange, st store.Store, q readR
 	defer done()
 	until, cancel := context.WithTimeout(until, q.wait)
 	defer cancel()
+	x.release() // what waits holds nothing
 	err = st.Wait(until, q.partition, from)
 	switch {
 	case ctx.Err() != nil:
@@ -196,6 +197,7 @@ func (s *Server) read(ctx context.Context, x *exchange, st store.Store, q readRe
 		for i := range recs.Batches {
 			size += int64(len(recs.Batches[i].Bytes))
 		}
+		size = max(size, int64(cap(*x.lent))) // it is held whole, however little is in it
 	}
 	if err == nil {
 		err = x.answer.await(ctx, size) // a batch may be larger than was thought

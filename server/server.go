@@ -39,6 +39,9 @@ type Options struct {
 	// MaxBodies bounds the number of those bodies: each counts for its share of
 	// BodyMemory at least, for it holds more than its bytes. 0: 4096.
 	MaxBodies int
+	// Patience is how long a client may take its time to send a body or to read an answer
+	// when others need the memory. 0: 2 s.
+	Patience time.Duration
 	// MaxHeaderBytes bounds names and values of all request headers together. 0:
 	// 64 KiB. It must be well below http.Server.MaxHeaderBytes, which closes the
 	// connection with a plain-text 431 before any handler runs.
@@ -92,6 +95,9 @@ func (o Options) withDefaults() Options {
 	o.ReadMemory = max(o.ReadMemory, store.MaxBatchBytes+usualRead)
 	if o.MaxBodies == 0 {
 		o.MaxBodies = 4096
+	}
+	if o.Patience == 0 {
+		o.Patience = 2 * time.Second
 	}
 	if o.MaxHeaderBytes == 0 {
 		o.MaxHeaderBytes = 64 << 10
@@ -168,7 +174,8 @@ func New(o Options) (*Server, error) {
 		validate: newValidate(),
 		bodies:   &bodies{limit: o.MaxBodyBytes},
 
-		bodyMemory: newBudget(o.BodyMemory, int64(o.MaxBodies)), readMemory: newBudget(o.ReadMemory, 0),
+		bodyMemory: newBudget(o.BodyMemory, int64(o.MaxBodies), o.Patience),
+		readMemory: newBudget(o.ReadMemory, 0, o.Patience),
 	}
 	s.successes.limit, s.refusals.limit = int64(o.SuccessLines), int64(o.SuccessLines)
 	for _, p := range openapi.ProblemTypes() {

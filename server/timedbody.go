@@ -16,10 +16,19 @@ type timedBody struct {
 	w       http.ResponseWriter
 	timeout time.Duration
 	armed   bool
-	taken   int64 // bytes that have been read
+	began   time.Time // zero: not yet
+	taken   int64     // bytes that have been read
 
 	hold holder      // memory for it
 	told atomic.Bool // to leave
+}
+
+// begin gives the time from which on the body is waited for.
+func (b *timedBody) begin() time.Time {
+	if b.began.IsZero() {
+		b.began = time.Now()
+	}
+	return b.began
 }
 
 // leave ends the wait for the body.
@@ -31,7 +40,7 @@ func (b *timedBody) leave() {
 func (b *timedBody) Read(p []byte) (int, error) {
 	if !b.armed {
 		b.armed = true
-		b.deadline(time.Now().Add(b.timeout))
+		b.deadline(b.begin().Add(b.timeout))
 		if b.told.Load() {
 			b.leave()
 		}

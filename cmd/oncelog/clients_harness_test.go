@@ -42,7 +42,7 @@ func (g *gateway) connect() *net.TCPConn {
 		g.tb.Fatal(err)
 	}
 	g.tb.Cleanup(func() { c.Close() })
-	return c.(*net.TCPConn) //nolint:errcheck,forcetypeassert // that is what tcp gives
+	return c.(*net.TCPConn)
 }
 
 // say sends text on a connection.

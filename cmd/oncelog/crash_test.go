@@ -22,7 +22,7 @@ import (
 var killRounds = flag.Int("kill.rounds", 200, "rounds of TestKills")
 
 const (
-	crashWorkers    = 8
+	crashWorkers    = 5
 	crashPartitions = 3
 )
 
@@ -120,7 +120,7 @@ func newCrashWorker(t *testing.T, g *gateway, h *history, i int, timeout time.Du
 		return nil, err
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	id, err := client.AllocateProducer(t.Context())
+	id, err := g.client.AllocateProducer(t.Context()) // which has more patience
 	return &crashWorker{client: client, pid: id.PID, binary: i%2 == 0, h: h}, err
 }
 

@@ -13,13 +13,13 @@ import (
 )
 
 // fullProbe is the size of the records that fill a store.
-const fullProbe = 300_000
+const fullProbe = 200_000
 
 // TestStoreIsFull fills a store up to --max-store-bytes and expects appends to be refused
 // with storage-full, reads to go on and duplicates to be recognised; appends are taken again
 // when records have been trimmed, without a restart.
 func TestStoreIsFull(t *testing.T) {
-	g := newGateway(t, "--max-store-bytes", "16MiB", "--retention-interval", "10ms")
+	g := newGateway(t, "--max-store-bytes", "6MiB", "--retention-interval", "10ms")
 	p := newProbe(t, g, "probe", fullProbe)
 	first := int64(0)
 	for range 3 {
@@ -53,11 +53,11 @@ func freedBy(t *testing.T, p *probe, free func()) {
 // reserve takes nothing there, and reads all the same.
 func TestDiskIsFull(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("mount: %v", err)
 		}
-		t.Skipf("a file system of 24 MiB cannot be mounted (it takes root): %v", err)
+		t.Skipf("a file system of 12 MiB cannot be mounted (it takes root): %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -65,7 +65,7 @@ func TestDiskIsFull(t *testing.T) {
 		}
 	})
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 8<<20), 0o600); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g := unstarted(t, "--retention-interval", "10ms")
@@ -82,7 +82,7 @@ func TestDiskIsFull(t *testing.T) {
 	})
 	p.refused(t, 100, http.StatusInsufficientStorage, producer.CodeStorageFull, openapi.NotApplied)
 	if p.next < full+10 {
-		t.Errorf("full with %d records, with 8 MiB more with %d", full, p.next)
+		t.Errorf("full with %d records, with 4 MiB more with %d", full, p.next)
 	}
 	p.whole(t, 0)
 	g.kill()

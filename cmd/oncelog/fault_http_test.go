@@ -8,7 +8,7 @@ import (
 	"github.com/oncelog/oncelog/server/twin"
 )
 
-var httpRuns = flag.Int("http.runs", 6, "runs of TestHTTPAgainstModel; -rapid.checks must be as many")
+var httpRuns = flag.Int("http.runs", 4, "runs of TestHTTPAgainstModel; -rapid.checks must be as many")
 
 // TestHTTPAgainstModel holds a real server to the model, through SIGTERM and SIGKILL: the
 // same requests get the same answers.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,9 +107,15 @@ func (p *probe) send(ctx context.Context) error {
 	return nil
 }
 
+// value is the record of a sequence.
+func (p *probe) value(seq int64) string {
+	digits := strconv.FormatInt(seq, 10)
+	return strings.Repeat("0", max(0, p.size-len(digits))) + digits
+}
+
 // again sends the record of a sequence.
 func (p *probe) again(ctx context.Context, seq int64) (openapi.AppendResponse, error) {
-	value := fmt.Sprintf("%0*d", p.size, seq)
+	value := p.value(seq)
 	return p.g.client.Append(ctx, p.topic, 0, openapi.AppendRequest{
 		PID: &p.pid, Epoch: new(int64), BaseSeq: &seq, Records: []openapi.AppendRecord{{ValueText: &value}},
 	})
@@ -153,7 +160,7 @@ func (p *probe) whole(t *testing.T, from int64) {
 			t.Fatalf("%d records, %d were acknowledged", list.HighWatermark, p.next)
 		}
 		for _, r := range list.Records {
-			if r.Offset < p.next && (r.Offset != offset || r.ValueText == nil || *r.ValueText != fmt.Sprintf("%0*d", p.size, offset)) {
+			if r.Offset < p.next && (r.Offset != offset || r.ValueText == nil || *r.ValueText != p.value(offset)) {
 				t.Fatalf("the record at %d is not what was stored at %d", r.Offset, offset)
 			}
 			offset = r.Offset + 1

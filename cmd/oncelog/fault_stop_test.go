@@ -78,7 +78,7 @@ func (g *gateway) appendAhead(ctx context.Context, topic string) error {
 	_, err = g.client.Append(ctx, topic, 0, openapi.AppendRequest{
 		PID: &id.PID, Epoch: &id.Epoch, BaseSeq: &seq, Records: []openapi.AppendRecord{{ValueText: &value}},
 	})
-	e, ok := err.(*producer.Error) //nolint:errorlint // it is not wrapped
+	e, ok := err.(*producer.Error)
 	if !ok || !e.FromServer || !e.Retryable || e.Outcome != openapi.NotApplied {
 		return fmt.Errorf("a batch that was held when the server stopped: %w", err)
 	}
@@ -146,7 +146,7 @@ func TestPaused(t *testing.T) {
 		time.Sleep(pause) // that is how long it stands still
 		g.signal(syscall.SIGCONT)
 		_, err = idle.again(t.Context(), 1)
-		if e, ok := err.(*producer.Error); !ok || e.Code != producer.CodeProducerExpired { //nolint:errorlint // it is not wrapped
+		if e, ok := err.(*producer.Error); !ok || e.Code != producer.CodeProducerExpired {
 			t.Errorf("a producer that was idle for %v, with an expiry of %d ms: %v", pause, short, err)
 		}
 	}

@@ -24,7 +24,7 @@ func notify(ctx context.Context, log *slog.Logger, state string) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unixgram", socket)
 	if err == nil {
-		defer conn.Close()
+		defer conn.Close() //nolint:errcheck // a datagram has gone by then
 		_, err = conn.Write([]byte(state))
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,22 +123,23 @@ func open(all []*appender, request string, rate float64, period time.Duration) (
 // that rate it stores as much as before, and tells the others early to come again. Those
 // have changed nothing.
 func TestOverload(t *testing.T) {
-	const queue, factor = 64, 10
+	const queue, factor = 32, 10
 	fs := faultfs.New(t)
-	g := unstarted(t, "--queue-length", "64", "--log-successes", "1")
+	g := unstarted(t, "--queue-length", strconv.Itoa(queue), "--log-successes", "1")
 	g.program, g.data = plainBinary(t), fs.Dir+"/data"
 	t.Cleanup(func() { fs.Inject() })
 	g.start()
 	g.createTopic("t", 1, openapi.TopicConfig{})
-	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: 20 * time.Millisecond})
-	all := appenders(t, g, 1000)
+	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: 40 * time.Millisecond})
+	all := appenders(t, g, 600)
 	request := rawAppend(strings.Repeat("v", 1000))
-	warm, _ := closed(all[:queue], request, 300*time.Millisecond)
+	period := time.Duration(crowdOf(t, 1500)) * time.Millisecond
+	warm, _ := closed(all[:queue], request, 200*time.Millisecond)
 	stored, share := warm.stored.Load(), 0.0
 	for range 3 { // the machine may have had something else to do
-		calm, took := closed(all[:queue], request, 1500*time.Millisecond)
+		calm, took := closed(all[:queue], request, period)
 		peak := float64(calm.stored.Load()) / took.Seconds()
-		storm, took := open(all, request, factor*peak, 1500*time.Millisecond)
+		storm, took := open(all, request, factor*peak, period)
 		goodput := float64(storm.stored.Load()) / took.Seconds()
 		offered := float64(storm.stored.Load()+storm.refused.Load()+storm.failed.Load()) / took.Seconds()
 		stored += calm.stored.Load() + storm.stored.Load()

@@ -163,7 +163,7 @@ func TestPageLook(t *testing.T) {
 		p.until(`document.querySelector(".feed-row")`)
 		p.accessible("calm, " + theme)
 		p.picture(filepath.Join(dir, fmt.Sprintf("calm-1440-%s.png", theme)), chromedp.FullScreenshot(100))
-		p.screen(1440, eval[int64](p, `Math.ceil(document.querySelector(".below").getBoundingClientRect().bottom + scrollY) + 28`))
+		p.screen(1440, eval[int64](p, `Math.ceil(document.querySelector(".below").getBoundingClientRect().bottom + scrollY) + 14`))
 		p.picture(filepath.Join(dir, fmt.Sprintf("readme-%s.png", theme)), chromedp.CaptureScreenshot())
 		p.screen(1440, 900)
 	}

@@ -147,9 +147,12 @@ func TestNotify(t *testing.T) {
 // TestDrainDelay: a load balancer learns from /readyz that the server is about to stop,
 // while whatever still comes is stored.
 func TestDrainDelay(t *testing.T) {
-	g := newGateway(t, "--drain-delay", "1h")
+	g := newGateway(t, "--drain-delay", "1h", "--max-producers", "7")
 	g.createTopic("t", 1, openapi.TopicConfig{})
 	becomes(t, g, "ok")
+	if _, _, metrics := fetch(t, g, "/metrics"); !strings.Contains(string(metrics), "oncelog_producers_max 7\n") {
+		t.Error("--max-producers does not reach the store")
+	}
 	g.signal(syscall.SIGTERM)
 	becomes(t, g, "draining")
 	half := beginAppend(t, g, "t")

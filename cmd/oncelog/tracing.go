@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -82,7 +83,7 @@ func tracesEndpoint(getenv func(string) string) (string, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
-		return "", fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://127.0.0.1:4318")
+		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://127.0.0.1:4318")
 	}
 	return u.Redacted(), nil
 }

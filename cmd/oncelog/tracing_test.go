@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spanpb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -220,6 +222,23 @@ func TestTracesDoNotHoldUpTheEnd(t *testing.T) {
 	var line struct{ Level, Error string }
 	if err := g.logs.find("spans were lost", &line); err != nil || line.Level != "WARN" || line.Error == "" {
 		t.Errorf("%+v, %v", line, err)
+	}
+}
+
+// TestLogSuccesses: of requests that succeed so many lines a second are written, and of
+// others all.
+func TestLogSuccesses(t *testing.T) {
+	g := newGateway(t, "--log-successes", "1")
+	start := time.Now()
+	for i := range 30 {
+		traced(t, g, "GET", "/topics", "", fmt.Sprintf("good %d", i), "")
+		traced(t, g, "GET", "/topics/none", "", fmt.Sprintf("bad %d", i), "")
+	}
+	seconds := int(time.Since(start)/time.Second) + 2 // that have begun
+	g.stop()
+	text := g.logs.tail(1000)
+	if good, bad := strings.Count(text, `"good `), strings.Count(text, `"bad `); good < 1 || good > seconds || bad != 30 {
+		t.Errorf("%d lines in %d seconds for 30 successes, %d for 30 failures", good, seconds, bad)
 	}
 }
 

@@ -38,8 +38,11 @@ func (c *verifyCmd) Run(ctx context.Context, std *stdio) error {
 		return err
 	}
 	topics, err := c.topics(ctx, client)
+	if errors.Is(err, producer.CodeRecordsDamaged) {
+		return &exitError{exitDamaged, explain(err)}
+	}
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	total := verify.Result{}
 	partitions, problems := 0, 0
@@ -116,10 +119,7 @@ func (c *verifyCmd) lost(ctx context.Context, std *stdio, client *producer.Clien
 func (c *verifyCmd) topics(ctx context.Context, client *producer.Client) ([]openapi.Topic, error) {
 	if c.Topic != "" {
 		t, err := client.Topic(ctx, c.Topic)
-		if err != nil {
-			return nil, explain(err)
-		}
-		return []openapi.Topic{t}, nil
+		return []openapi.Topic{t}, err
 	}
 	return allPages(func(p producer.Page) ([]openapi.Topic, *string, error) {
 		list, err := client.Topics(ctx, p)

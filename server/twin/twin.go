@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oncelog/oncelog/server"
-	"github.com/oncelog/oncelog/store/memory"
+	"github.com/oncelog/oncelog/store/memory" //nolint:depguard // the model; nothing but tests has this package
 )
 
 // Subject is the server under test. It must be empty at first, and must not hold batches
@@ -87,7 +87,11 @@ func Check(t *testing.T, runs int, open func() Subject) {
 		s := open()
 		defer s.End()
 		m := newMachine(rt, s, counts)
-		rt.Repeat(m.actions())
+		for range 3 {
+			rt.Repeat(m.actions())
+			m.restart(rt)
+			m.invariants(rt)
+		}
 	})
 	t.Logf("requests by kind and outcome: %v", counts)
 }

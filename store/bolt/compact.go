@@ -70,9 +70,11 @@ func compact(ctx context.Context, old *bbolt.DB, dir string, progress func(done,
 	if err := writeCompact(ctx, old, fresh, progress); err != nil {
 		return c, err
 	}
-	if c.Rows, err = compare(ctx, old, fresh); ctx.Err() != nil {
+	c.Rows, err = compare(ctx, old, fresh)
+	if ctx.Err() != nil {
 		return c, ctx.Err()
-	} else if err != nil {
+	}
+	if err != nil {
 		return c, fmt.Errorf("the new file is not the same as the old one, which stays: %w", err)
 	}
 	before, err := os.Stat(path)

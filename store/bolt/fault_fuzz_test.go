@@ -83,7 +83,7 @@ func FuzzRestore(f *testing.F) {
 		if len(change) > 4096 { // cut off
 			file = file[:int(at)%len(file)]
 		}
-		to, err := os.MkdirTemp(work, "restore-")
+		to, err := os.MkdirTemp(work, "restore-") //nolint:usetesting // that of the test lies on the disk
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/oncelog/oncelog/store/bolt"
 )
 
-var httpRuns = flag.Int("http.runs", 40, "runs of TestHTTPAgainstModel; -rapid.checks must be as many")
+var httpRuns = flag.Int("http.runs", 10, "runs of TestHTTPAgainstModel; -rapid.checks must be as many")
 
 // TestHTTPAgainstModel holds the engine behind the HTTP interface to the model behind the
 // same one, through restarts of both kinds.
@@ -21,7 +21,7 @@ func TestHTTPAgainstModel(t *testing.T) {
 	dir := shm(t)
 	twin.Check(t, *httpRuns, func() twin.Subject {
 		clock := twin.NewClock()
-		here, err := os.MkdirTemp(dir, "run-")
+		here, err := os.MkdirTemp(dir, "run-") //nolint:usetesting // that of the test lies on the disk
 		if err != nil {
 			t.Fatal(err)
 		}

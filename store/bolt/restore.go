@@ -93,25 +93,28 @@ func Restore(ctx context.Context, dir string, from io.Reader, o RestoreOptions) 
 
 // vacant fails when there is something at a path.
 func vacant(path string) error {
-	_, err := os.Lstat(path)
-	switch {
+	switch _, err := os.Lstat(path); {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
-	case err == nil:
-		return fmt.Errorf("there is a store already, which stays as it is: %s", path)
+	case err != nil:
+		return err
 	}
-	return err
+	return occupied(path)
+}
+
+func occupied(path string) error {
+	return fmt.Errorf("there is a store already, which stays as it is: %s", path)
 }
 
 // moveNew gives a file a path at which there is nothing. A link fails when there is
 // something, where a rename would write over it.
 func moveNew(from, to string) error {
 	err := os.Link(from, to)
-	if errors.Is(err, os.ErrExist) {
-		return vacant(to)
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return os.Remove(from)
+	case errors.Is(err, os.ErrExist):
+		return occupied(to)
 	}
 	if err := vacant(to); err != nil { // not every file system has links
 		return err

@@ -18,7 +18,8 @@ export function chart({ title, id, series, format, none, log = false }) {
   const keys = h("p", { class: "chart-keys small", "aria-hidden": true },
     series.map((s) => h("span", { class: `key key-${s.tone}${s.dash ? " key-dash" : ""}` }, s.name)));
   const element = h("figure", { class: "panel chart" }, h("figcaption", null, h("h2", null, title), keys), plot, readout);
-  const short = (n) => format(n).replace(".0 ", " "); // 10 ms on the axis, not 10.0 ms
+  // 10 ms on the axis, not 10.0 ms; null is a line for which there is no room to name it.
+  const short = (n) => (n === null ? "" : format(n).replace(".0 ", " "));
   let drawn = null; // the plot, made again for another theme
   let data = [[], ...series.map(() => [])];
 
@@ -28,13 +29,13 @@ export function chart({ title, id, series, format, none, log = false }) {
     drawn?.destroy();
     replace(plot);
     drawn = new uPlot({
-      width: Math.max(plot.clientWidth, 100), height: Math.max(plot.clientHeight, 100), legend: { show: false }, padding: [8, 4, 0, 0],
+      width: Math.max(plot.clientWidth, 100), height: Math.max(plot.clientHeight, 100), legend: { show: false }, padding: [8, 18, 0, 0],
       cursor: { y: false, points: { size: 6 }, drag: { setScale: false } },
       scales: { x: { time: true }, y: log ? { distr: 3, range: decades } : { range: (_, __, max) => [0, Math.max(max * 1.15, 4)] } },
       axes: [
         { stroke: c.ink3, grid: { show: false }, ticks: { show: false }, font: `11px ${c.font}`, size: 26, space: 70,
           values: (_, ticks) => ticks.map((t) => clock(t * 1000).slice(0, 5)), incrs: [60, 120, 300] },
-        { stroke: c.ink3, grid, ticks: { show: false }, font: `11px ${c.font}`, size: 58, values: (_, ticks) => ticks.map(short), splits: log ? powers : undefined },
+        { stroke: c.ink3, grid, ticks: { show: false }, font: `11px ${c.font}`, size: 58, values: (_, ticks) => ticks.map(short), ...(log ? { splits: powers, filter: (_, ticks) => ticks } : {}) },
       ],
       series: [{}, ...series.map((s) => ({
         stroke: c[s.tone], width: 1.5, dash: s.dash ? [4, 3] : undefined, spanGaps: true, points: { show: few, size: 5 },

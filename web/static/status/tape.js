@@ -119,6 +119,11 @@ function paint(g, width, samples, w, pointer) {
     }
     mark(g, c, s, x + bar / 2, orderTop + lanes.order / 2, refusedTop + lanes.refused / 2);
   });
+  samples.forEach((s, i) => { // above their neighbours, for they are what matters
+    if (s.lastingGaps > 0) {
+      lasting(g, c, width - (samples.length - i - 0.5) * w, orderTop + lanes.order / 2);
+    }
+  });
   label(g, c, `${rate(most)}/s`, 0, 12 + 10);
   if (pointer !== null && pointer > gutter) {
     g.fillStyle = c.ink3;
@@ -150,11 +155,7 @@ function label(g, c, text, x, y, align = "left") {
 // Shapes, not only tones: a diamond waited, an open triangle came too early, a full one
 // left a gap, an upright bar is fenced off, a cross is anything else that was refused.
 function mark(g, c, s, x, order, refused) {
-  if (s.lastingGaps > 0) {
-    g.fillStyle = c.lost;
-    poly(g, [[x, order - 7], [x + 6, order + 5], [x - 6, order + 5]]);
-    g.fill();
-  } else if (s.passingGaps > 0) {
+  if (s.passingGaps > 0) {
     g.strokeStyle = c.wait;
     g.lineWidth = 1.5;
     poly(g, [[x, order - 5], [x + 5, order + 4], [x - 5, order + 4]]);
@@ -178,6 +179,15 @@ function mark(g, c, s, x, order, refused) {
     g.lineTo(x - 4, refused + 4);
     g.stroke();
   }
+}
+
+function lasting(g, c, x, y) {
+  g.fillStyle = c.lost;
+  g.strokeStyle = c.surface;
+  g.lineWidth = 3;
+  poly(g, [[x, y - 7], [x + 6, y + 5], [x - 6, y + 5]]);
+  g.stroke();
+  g.fill();
 }
 
 function poly(g, points) {

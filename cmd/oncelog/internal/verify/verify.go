@@ -184,10 +184,12 @@ func (v *verifier) expired(ctx context.Context, pid int64) error {
 		if !ok || e.Code != producer.CodeUnknownProducerID || e.Problem == nil {
 			return err
 		}
-		if wrong := v.leftOver(pid, e.Problem); wrong == "" {
+		wrong := v.leftOver(pid, e.Problem)
+		if wrong == "" {
 			v.Expired++
 			return nil
-		} else if again == 1 {
+		}
+		if again == 1 {
 			v.bad("%s", wrong)
 			return nil
 		}
