@@ -250,7 +250,7 @@ func isPlain(text []byte) bool {
 func escapes(w uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	control := w - ones*' '             // below a space
-	high := w | w + ones                // above a tilde
+	high := w | (w + ones)              // above a tilde
 	quote := (w ^ ones*'"') - ones      // a quotation mark
 	backslash := (w ^ ones*'\\') - ones // a backslash
 	return (control | high | quote | backslash) & tops

@@ -167,7 +167,7 @@ func (c *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	defer from.Close() //nolint:errcheck // it was only read
+	defer from.Close()
 	bar := newProgress(std, "restoring", 0)
 	report, err := bolt.Restore(ctx, c.Dir, from, bolt.RestoreOptions{SHA256: sum, Progress: bar.set})
 	bar.end()

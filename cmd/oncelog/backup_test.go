@@ -117,7 +117,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		group.Go(func() error {
 			err := s.run(ctx, partitions)
 			if err == nil || ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // it was to end
 			}
 			s.mu.Lock()
 			s.failed = true

@@ -78,12 +78,14 @@ func Handler(handler func() http.Handler) func(r *http.Request) (*http.Response,
 // model. There are so many runs, but at most what rapid's flags say.
 func Check(t *testing.T, runs int, open func() Subject) {
 	t.Helper()
-	counts := map[string]int{}
+	counts, failed := map[string]int{}, false
 	rapid.Check(t, func(rt *rapid.T) {
-		if counts["runs"] >= runs && !t.Failed() {
+		if counts["runs"] >= runs && !failed { // a failed run is tried again, to make it smaller
 			return
 		}
 		counts["runs"]++
+		ended := false
+		defer func() { failed = failed || !ended }()
 		s := open()
 		defer s.End()
 		m := newMachine(rt, s, counts)
@@ -92,6 +94,7 @@ func Check(t *testing.T, runs int, open func() Subject) {
 			m.restart(rt)
 			m.invariants(rt)
 		}
+		ended = true
 	})
 	t.Logf("requests by kind and outcome: %v", counts)
 }
