@@ -12,14 +12,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/oncelog/oncelog/server"
 	"github.com/oncelog/oncelog/store/memory" //nolint:depguard // the model; nothing but tests has this package
+	"github.com/oncelog/oncelog/store/storetest"
 )
 
 // Subject is the server under test. It must be empty at first, and must not hold batches
@@ -37,32 +36,7 @@ type Subject struct {
 	End func()
 	// Clock is where the server takes its time from. Nil: it has its own, and times are not
 	// compared.
-	Clock *Clock
-}
-
-// Clock is a time that moves when it is told to, never back.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-// NewClock gives a clock that stands at a fixed time.
-func NewClock() *Clock {
-	return &Clock{now: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
-}
-
-// Now gives the time.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Add moves the clock.
-func (c *Clock) Add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+	Clock *storetest.Clock
 }
 
 // Handler makes a [Subject.Send] of a handler that is given anew for each request.

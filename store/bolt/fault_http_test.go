@@ -11,6 +11,7 @@ import (
 	"github.com/oncelog/oncelog/server"
 	"github.com/oncelog/oncelog/server/twin"
 	"github.com/oncelog/oncelog/store/bolt"
+	"github.com/oncelog/oncelog/store/storetest"
 )
 
 var httpRuns = flag.Int("http.runs", 10, "runs of TestHTTPAgainstModel; -rapid.checks must be as many")
@@ -20,7 +21,7 @@ var httpRuns = flag.Int("http.runs", 10, "runs of TestHTTPAgainstModel; -rapid.c
 func TestHTTPAgainstModel(t *testing.T) {
 	dir := shm(t)
 	twin.Check(t, *httpRuns, func() twin.Subject {
-		clock := twin.NewClock()
+		clock := storetest.NewClock()
 		here, err := os.MkdirTemp(dir, "run-") //nolint:usetesting // that of the test lies on the disk
 		if err != nil {
 			t.Fatal(err)
