@@ -51,7 +51,7 @@ func TestDiagnosisOfALastingGap(t *testing.T) {
 
 		appendTo(t, s, 1, pid, 0, farAhead, 1, http.StatusConflict)
 		d := diagnosis(t, s)
-		says(t, d, "trouble", "Producer 0 has left a gap in t/1: sequences 3 to 999999 are missing.", "lasting-gap")
+		says(t, d, "trouble", "Producer 0 has left a gap in t/1: sequences 3 to 999,999 are missing.", "lasting-gap")
 		if f := d.Findings[0]; f.Topic != "t" || *f.Partition != 1 || *f.PID != pid || !strings.Contains(f.Advice, "from sequence 3 on") {
 			t.Errorf("finding %+v", f)
 		}
@@ -62,7 +62,7 @@ func TestDiagnosisOfALastingGap(t *testing.T) {
 
 		// A producer that the partition does not know, and one that begins anew.
 		appendTo(t, s, 0, stranger, 2, farAhead, 1, http.StatusConflict)
-		says(t, diagnosis(t, s), "trouble", "sequences 0 to 999999 are missing", "lasting-gap")
+		says(t, diagnosis(t, s), "trouble", "sequences 0 to 999,999 are missing", "lasting-gap")
 		appendTo(t, s, 0, stranger, 3, 0, 1, http.StatusOK)
 		says(t, diagnosis(t, s), "ok", "Nothing lost")
 
