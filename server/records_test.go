@@ -10,7 +10,7 @@ import (
 // TestPlainText puts each byte at each place of groups and of what is left of them: many
 // bytes are judged at once, and none may hide behind another.
 func TestPlainText(t *testing.T) {
-	for length := range 45 {
+	for _, length := range []int{1, 7, 31, 32, 33, 41, 65} {
 		for at := range length {
 			for c := range 256 {
 				for _, around := range []byte{' ', '~', '!', 0x80, 0xff, 0} {
