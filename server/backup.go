@@ -66,10 +66,9 @@ func (s *Server) backup(x *exchange, r *http.Request, st store.Store) error {
 // sendFile writes n bytes, each step within the write timeout. It goes past the exchange,
 // whose Write would keep the system from sending the file by itself.
 func (s *Server) sendFile(x *exchange, r *http.Request, content io.Reader, n int64) error {
-	control := http.NewResponseController(x.ResponseWriter)
-	defer control.SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection may be gone
+	defer x.deadline(time.Time{})
 	for n > 0 {
-		_ = control.SetWriteDeadline(time.Now().Add(s.options.WriteTimeout)) // or there is no connection
+		x.hurry()
 		sent, err := io.CopyN(x.ResponseWriter, content, min(n, backupStep))
 		x.bytes += sent
 		if x.meter != nil {

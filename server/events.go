@@ -56,7 +56,7 @@ func (s *Server) events(x *exchange, r *http.Request) error {
 	}
 	s.streaming.Add(1)
 	defer s.streaming.Add(-1)
-	w := &eventWriter{x: x, control: http.NewResponseController(x), timeout: s.options.WriteTimeout}
+	w := &eventWriter{x: x, control: http.NewResponseController(x)}
 	w.buf = append(w.buf, "retry: "+retryAfter+"\n\n"...)
 	return s.follows(r, w, look, s.sampler.from(r.Header["Last-Event-Id"], history))
 }
@@ -114,7 +114,6 @@ func (m *sampler) from(lastEventID []string, history int64) int64 {
 type eventWriter struct {
 	x       *exchange
 	control *http.ResponseController
-	timeout time.Duration
 	buf     []byte
 }
 
@@ -124,9 +123,7 @@ func (w *eventWriter) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	if err := w.control.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return gone(err)
-	}
+	w.x.hurry()
 	if _, err := w.x.Write(w.buf); err != nil {
 		return gone(err)
 	}

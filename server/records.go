@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"mime"
 	"net/http"
 	"strconv"
@@ -30,7 +29,6 @@ var answers = sync.Pool{New: func() any { return new([]byte) }}
 type recordWriter struct {
 	x       *exchange
 	control *http.ResponseController
-	timeout time.Duration
 	media   string
 	base64  bool
 	buf     []byte
@@ -44,7 +42,7 @@ type recordWriter struct {
 func (s *Server) newRecordWriter(x *exchange, q readRequest) *recordWriter {
 	kept := answers.Get().(*[]byte) //nolint:errcheck,forcetypeassert // nothing else is put there
 	return &recordWriter{
-		x: x, control: http.NewResponseController(x), timeout: s.options.WriteTimeout,
+		x: x, control: http.NewResponseController(x),
 		media: q.media, base64: q.base64, buf: (*kept)[:0], kept: kept,
 	}
 }
@@ -122,14 +120,11 @@ func (w *recordWriter) flush() error {
 // send writes b within the write timeout.
 func (w *recordWriter) send(b []byte) error {
 	w.x.answer.watch(w.x)
-	err := w.control.SetWriteDeadline(time.Now().Add(w.timeout))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return gone(err)
-	}
+	w.x.hurry()
 	if w.x.leaving.Load() { // it may have been told so before the deadline was set
 		return gone(errNoRoom)
 	}
-	_, err = w.x.Write(b)
+	_, err := w.x.Write(b)
 	return gone(err)
 }
 

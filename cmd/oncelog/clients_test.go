@@ -44,6 +44,22 @@ func atOnce(n int, f func(i int)) {
 	all.Wait()
 }
 
+// crowd opens n connections, some at a time, and has each greeted.
+func (g *gateway) crowd(t *testing.T, n int, greet func(i int, conn net.Conn)) []net.Conn {
+	t.Helper()
+	conns := make([]net.Conn, n)
+	atOnce(n, func(i int) {
+		conn, err := net.Dial("tcp", g.listen)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conns[i] = conn
+		greet(i, conn)
+	})
+	return conns
+}
+
 // TestIdleConnections: ten thousand connections that do nothing, half of them after a
 // request and half from the start.
 func TestIdleConnections(t *testing.T) {
@@ -52,15 +68,7 @@ func TestIdleConnections(t *testing.T) {
 	c := newCitizen(t, g)
 	c.goOn(t, 10)
 	before, _ := g.memory()
-	conns := make([]net.Conn, n)
-	defer closeAll(conns)
-	atOnce(n, func(i int) {
-		conn, err := net.Dial("tcp", g.listen)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		conns[i] = conn
+	conns := g.crowd(t, n, func(i int, conn net.Conn) {
 		if i%2 == 0 {
 			return
 		}
@@ -69,6 +77,7 @@ func TestIdleConnections(t *testing.T) {
 			t.Error(resp, err)
 		}
 	})
+	defer closeAll(conns)
 	c.goOn(t, 100)
 	after, _ := g.memory()
 	t.Logf("%d idle connections: %.1f KiB of memory each", n, float64(after-before)/float64(n)/1024)
@@ -150,15 +159,7 @@ func TestSlowClients(t *testing.T) {
 	}
 	c := newCitizen(t, g)
 	heads, bodies, deaf := crowdOf(t, 300), crowdOf(t, 300), crowdOf(t, 40)
-	conns := make([]net.Conn, heads+bodies+deaf)
-	defer closeAll(conns)
-	atOnce(len(conns), func(i int) {
-		conn, err := net.Dial("tcp", g.listen)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		conns[i] = conn
+	conns := g.crowd(t, heads+bodies+deaf, func(i int, conn net.Conn) {
 		switch {
 		case i < heads:
 			say(t, conn, "GET /topics HTTP/1.1\r\nHost: localhost\r\nX-Drip: ")
@@ -168,6 +169,7 @@ func TestSlowClients(t *testing.T) {
 			say(t, conn, "GET "+crowdTopic+"/records?offset=0&maxBytes=33554432&limit=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		}
 	})
+	defer closeAll(conns)
 	for range 10 { // of drops
 		for _, conn := range conns[:heads+bodies] {
 			conn.Write([]byte("x")) // it may have been cut off
@@ -187,15 +189,7 @@ func TestLongPollsAndStreams(t *testing.T) {
 	g := crowded(t)
 	polls, streams := crowdOf(t, 1000), crowdOf(t, 1000)
 	before, _ := g.memory()
-	conns := make([]net.Conn, polls+streams)
-	defer closeAll(conns)
-	atOnce(len(conns), func(i int) {
-		conn, err := net.Dial("tcp", g.listen)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		conns[i] = conn
+	conns := g.crowd(t, polls+streams, func(i int, conn net.Conn) {
 		switch {
 		case i < polls:
 			say(t, conn, "GET "+crowdTopic+"/records?offset=0&waitMs=60000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -205,6 +199,7 @@ func TestLongPollsAndStreams(t *testing.T) {
 			say(t, conn, "GET "+crowdTopic+"/records HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
 		}
 	})
+	defer closeAll(conns)
 	soon(t, 20*time.Second, "all of them wait", func() bool {
 		return g.gauge(t, "oncelog_http_requests_in_flight") == float64(len(conns)+1)
 	})

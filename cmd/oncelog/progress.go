@@ -14,28 +14,25 @@ type progress struct {
 // newProgress begins a bar on standard error; total 0 means that the end is not known.
 // Where nobody looks, it gives nil.
 func newProgress(std *stdio, title string, total int64) *progress {
-	if !isTerminal(std.err) {
-		return nil
-	}
-	const width = 40
-	p := &progress{bars: mpb.New(mpb.WithOutput(std.err), mpb.WithWidth(width))}
-	show := []decor.Decorator{decor.CurrentKibiByte("% .1f", decor.WCSyncSpace), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)}
 	if total > 0 {
-		show = []decor.Decorator{decor.CountersKibiByte("% .1f of % .1f", decor.WCSyncSpace), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace)}
+		return newBar(std, title, total, decor.CountersKibiByte("% .1f of % .1f", decor.WCSyncSpace), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace))
 	}
-	p.bar = p.bars.AddBar(total, mpb.PrependDecorators(decor.Name(title)), mpb.AppendDecorators(show...), mpb.BarRemoveOnComplete())
-	return p
+	return newBar(std, title, 0, decor.CurrentKibiByte("% .1f", decor.WCSyncSpace), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace))
 }
 
 // newCounter is newProgress for things that are no bytes.
 func newCounter(std *stdio, title string) *progress {
+	return newBar(std, title, 0, decor.CountersNoUnit("%d of %d", decor.WCSyncSpace), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace))
+}
+
+// newBar begins a bar with what is shown behind it.
+func newBar(std *stdio, title string, total int64, show ...decor.Decorator) *progress {
 	if !isTerminal(std.err) {
 		return nil
 	}
 	const width = 40
 	p := &progress{bars: mpb.New(mpb.WithOutput(std.err), mpb.WithWidth(width))}
-	p.bar = p.bars.AddBar(0, mpb.PrependDecorators(decor.Name(title)),
-		mpb.AppendDecorators(decor.CountersNoUnit("%d of %d", decor.WCSyncSpace), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace)), mpb.BarRemoveOnComplete())
+	p.bar = p.bars.AddBar(total, mpb.PrependDecorators(decor.Name(title)), mpb.AppendDecorators(show...), mpb.BarRemoveOnComplete())
 	return p
 }
 
