@@ -49,6 +49,7 @@ func TestC17OtherPartitionKeepsEpochUntilDrained(t *testing.T) {
 		a := p.Send(t.Context(), recTo(1, "a"))
 		b := p.Send(t.Context(), recTo(1, "b"))
 		wantFailure(t, bad, producer.CodeInvalidArgument, openapi.NotApplied)
+		synctest.Wait()                         // the epoch rises after the failure is told
 		c := p.Send(t.Context(), recTo(1, "c")) // while a and b are undecided
 		wantOffset(t, a, 0, true)
 		wantOffset(t, b, 1, true)

@@ -134,6 +134,7 @@ func TestNearMaxProducers(t *testing.T) {
 	first := r.crowd(p, 8)
 	expect := func(near, evicted int64, warnings int) {
 		t.Helper()
+		r.Block()() // the answers come first
 		s := r.Stats()
 		n := strings.Count(r.log.String(), "a partition is near maxProducers")
 		if s.NearMaxProducers != near || s.EvictedProducers != evicted || n != warnings {

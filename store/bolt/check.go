@@ -164,7 +164,10 @@ func (c *checker) strays(tx *bbolt.Tx) {
 			if uid == math.MaxUint64 {
 				break
 			}
-			k, _ = cur.Seek(uidKey(uid + 1))
+			if k, _ = cur.Seek(uidKey(uid + 1)); k != nil && uidOf(k) <= uid {
+				c.report.problem("bucket %q: its keys are out of order behind partition uid %d", name, uid)
+				break // or the search would find the same key for ever
+			}
 		}
 	}
 }

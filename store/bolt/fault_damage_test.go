@@ -2,6 +2,8 @@ package bolt_test
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -225,6 +227,58 @@ func TestDamagedNumbers(t *testing.T) {
 			t.Errorf("create topic: %v", err)
 		}
 		r.close()
+	}
+}
+
+// TestKeysOutOfOrder: a search that goes from partition to partition ends, though a damaged
+// page leads it back to where it was.
+func TestKeysOutOfOrder(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	if _, err := r.CreateTopic(context.Background(), "t", 300, store.DefaultConfig()); err != nil {
+		t.Fatal(err)
+	}
+	r.close()
+	err := bolt.Edit(r.dir, func(tx *bbolt.Tx) error {
+		var err error
+		for uid := range uint64(300) { // so that a search for the next one ends between two pages
+			if uid%3 > 0 {
+				err = errors.Join(err, tx.Bucket(bolt.BucketPartitions).Delete(binary.BigEndian.AppendUint64(nil, uid)))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(r.dir, "oncelog.db")
+	file := inUse(t, path)
+	changed := 0
+	for at := 2 * damagePage; at < len(file); at += damagePage {
+		page := file[at : at+damagePage]
+		const leaf, header, element = 2, 16, 16
+		if binary.NativeEndian.Uint16(page[8:]) != leaf || binary.NativeEndian.Uint16(page[10:]) < 2 {
+			continue
+		}
+		first := page[header : header+element]
+		pos, size := binary.NativeEndian.Uint32(first[4:]), binary.NativeEndian.Uint32(first[8:])
+		if size != 8 { // not the key of a partition
+			continue
+		}
+		key := page[header+pos:][:8]
+		if uid := binary.BigEndian.Uint64(key); uid > 3 && uid <= 300 {
+			binary.BigEndian.PutUint64(key, 1)
+			changed++
+		}
+	}
+	if changed == 0 {
+		t.Fatal("no page begins with a partition behind the first ones")
+	}
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := bolt.Check(r.dir, nil)
+	if err != nil || !strings.Contains(strings.Join(rep.Problems, "\n"), "out of order") {
+		t.Errorf("%v, problems %q", err, rep.Problems)
 	}
 }
 

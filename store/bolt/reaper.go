@@ -124,6 +124,9 @@ func (s *Store) dropOrphans(ctx context.Context, p *partition) error {
 				orphans = append(orphans, key)
 			}
 			k, _ = c.Seek(append(bytes.Clone(key), 0xff, 0xff, 0xff, 0xff))
+			if bytes.Compare(k, key) <= 0 {
+				break // of a damaged page, whose keys are out of order
+			}
 		}
 		return nil
 	})
