@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -184,6 +185,8 @@ type partitionCheck struct {
 	sums     map[int64]*segmentRow // by base offset: what the headers add up to
 	next     int64
 	known    *known
+	rows     bodies // of the batches
+	buf      []byte // the last one
 }
 
 func (c *partitionCheck) bad(format string, args ...any) {
@@ -244,9 +247,16 @@ func (c *partitionCheck) log() {
 // bodies looks for batches without a header.
 func (c *partitionCheck) bodies() {
 	headers, cur := c.tx.Bucket(bucketHeaders), c.tx.Bucket(bucketBatches).Cursor()
+	var last []byte // key of the batch whose pieces may follow
 	for k, _ := cur.Seek(offsetKey(c.uid, c.segments[0].base)); hasUID(k, c.uid); k, _ = cur.Next() {
-		if headers.Get(k) == nil {
+		switch {
+		case isPiece(k) && bytes.Equal(k[:offsetKeyLen], last): // examined with its batch
+		case len(k) != offsetKeyLen:
+			c.bad("the row %x belongs to no batch", k)
+		case headers.Get(k) == nil:
 			c.bad("the batch at offset %d has no header", offsetOf(k))
+		default:
+			last = k
 		}
 	}
 }
@@ -266,20 +276,34 @@ func (c *partitionCheck) header(base int64, h *header) {
 	seg.Bytes += h.bytes
 	seg.Batches++
 	seg.Next = c.next
-	body := c.tx.Bucket(bucketBatches).Get(offsetKey(c.uid, base))
-	switch {
-	case body == nil:
-		c.bad("the batch at offset %d is missing", base)
-	case !h.describes(body):
-		c.bad("the batch at offset %d is not the one that its header describes", base)
-	default:
-		if err := batch.Verify(body, h.count); err != nil {
-			c.bad("the batch at offset %d: %v", base, err)
-		}
-	}
-	c.done += int64(len(body))
+	c.body(base, h)
+	c.done += h.bytes
 	if c.progress != nil {
 		c.progress(c.done, c.total)
+	}
+}
+
+// body examines the batch that a header describes.
+func (c *partitionCheck) body(base int64, h *header) {
+	key := offsetKey(c.uid, base)
+	if !bytes.Equal(c.rows.k, key) { // the first one, or after a fault
+		c.rows = bodiesFrom(c.tx, key)
+	}
+	if !bytes.Equal(c.rows.k, key) {
+		c.bad("the batch at offset %d is missing", base)
+		return
+	}
+	var err error
+	c.buf, err = c.rows.next(c.buf[:0], key, h)
+	switch {
+	case errors.Is(err, errPair):
+		c.bad("the batch at offset %d is not the one that its header describes", base)
+	case err != nil:
+		c.bad("the batch at offset %d: %v", base, err)
+	default:
+		if err := batch.Verify(c.buf, h.count); err != nil {
+			c.bad("the batch at offset %d: %v", base, err)
+		}
 	}
 }
 

@@ -203,7 +203,7 @@ func putGroup(tx *bbolt.Tx, g *group) error {
 		if err := headers.Put(key, value); err != nil {
 			return err
 		}
-		if err := batches.Put(key, r.batch.Bytes); err != nil {
+		if err := putBatch(batches, key, r.batch.Bytes); err != nil {
 			return err
 		}
 	}

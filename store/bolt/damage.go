@@ -118,14 +118,25 @@ func salvageBounds(tx *bbolt.Tx, p *partition) error {
 		end = offsetOf(k) + 1 // of a batch that nothing is known of, at least that
 		if h, err := decodeHeader(k, v); err == nil {
 			end = h.lastOffset(offsetOf(k)) + 1
-		} else if b, err := batch.Parse(tx.Bucket(bucketBatches).Get(k)); err == nil {
-			end = offsetOf(k) + int64(b.Count)
+		} else if n, err := countOf(tx, k); err == nil {
+			end = offsetOf(k) + int64(n)
 		}
 	}
 	p.active().Next = end
 	p.earliest.Store(row.Earliest)
 	p.next.Store(end)
 	return nil
+}
+
+// countOf is how many records the batch with a key has, whose header is of no use.
+func countOf(tx *bbolt.Tx, key []byte) (int32, error) {
+	rows := bodiesFrom(tx, key)
+	b, err := rows.join(nil, key, math.MaxInt64)
+	if err != nil {
+		return 0, err
+	}
+	parsed, err := batch.Parse(b)
+	return parsed.Count, err
 }
 
 // unreadableAt is why nothing can be read from an offset, if the partition is out of

@@ -214,3 +214,9 @@ func RecodeOwner(key, row []byte) (again []byte, ok bool) {
 func EncodeOwner(owner string, start, end, next int64) (key, row []byte) {
 	return ownerKey(start), encodeOwner(newBlock(owner, start, end), next)
 }
+
+// PieceLen is the longest row of a batch; FormatWhole the format that had rows of any length.
+const (
+	PieceLen    = pieceLen
+	FormatWhole = formatWhole
+)

@@ -14,7 +14,7 @@ import (
 
 // format is the version of the file's layout. FORMAT.md describes it, and upgrade.go what
 // an older file becomes of.
-const format = 2
+const format = 3
 
 // Buckets. Those of the log share one tree each for all partitions: a commit that
 // touches many partitions then rewrites few pages.
@@ -23,7 +23,7 @@ var (
 	bucketTopics    = []byte("topics")     // name → topicRow
 	bucketParts     = []byte("partitions") // uid → partitionRow
 	bucketSegments  = []byte("segments")   // uid, base offset → segmentRow
-	bucketBatches   = []byte("batches")    // uid, base offset → encoded batch
+	bucketBatches   = []byte("batches")    // uid, base offset → encoded batch, or pieces of one
 	bucketHeaders   = []byte("headers")    // uid, base offset → header
 	bucketMarks     = []byte("marks")      // uid, offset, number → mark
 	bucketSnapshots = []byte("snapshots")  // uid, kind, offset → snapshotRow

@@ -128,18 +128,22 @@ func checkTrees(path string) (err error) {
 // a new one its buckets. It writes only then: a store on a full disk must still open, to
 // be read and trimmed.
 func prepare(db *bbolt.DB, dir string, log *slog.Logger) error {
-	fresh := false
+	fresh, whole := false, false
 	err := db.View(func(tx *bbolt.Tx) error {
 		if k, _ := tx.Cursor().First(); k == nil {
 			fresh = true
 			return nil
 		}
-		return recognise(tx)
+		err := recognise(tx)
+		whole = err == nil && formatOf(tx.Bucket(bucketMeta)) == formatWhole
+		return err
 	})
-	if errors.Is(err, errOldFormat) {
+	switch {
+	case errors.Is(err, errOldFormat):
 		return upgrade(db, log)
-	}
-	if err != nil || !fresh {
+	case err == nil && whole:
+		return db.Update(putFormat)
+	case err != nil || !fresh:
 		return err
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
@@ -148,7 +152,7 @@ func prepare(db *bbolt.DB, dir string, log *slog.Logger) error {
 				return err
 			}
 		}
-		return tx.Bucket(bucketMeta).Put(keyFormat, binary.BigEndian.AppendUint64(nil, format))
+		return putFormat(tx)
 	})
 	return errors.Join(err, syncDir(dir), syncDir(filepath.Dir(filepath.Clean(dir))))
 }
@@ -182,14 +186,25 @@ var ErrInUse = errors.New("in use by another oncelog process")
 
 var errForeign = errors.New("this is not an oncelog data file")
 
+// putFormat says that the file has the present format.
+func putFormat(tx *bbolt.Tx) error {
+	return tx.Bucket(bucketMeta).Put(keyFormat, binary.BigEndian.AppendUint64(nil, format))
+}
+
+// formatOf is the number of a file's format, 0 if there is none.
+func formatOf(meta *bbolt.Bucket) uint64 {
+	if v := meta.Get(keyFormat); len(v) == 8 {
+		return binary.BigEndian.Uint64(v)
+	}
+	return 0
+}
+
 // checkFormat compares the file's format with the program's.
 func checkFormat(meta *bbolt.Bucket) error {
-	v := meta.Get(keyFormat)
-	if len(v) != 8 {
+	switch got := formatOf(meta); got {
+	case 0:
 		return errForeign
-	}
-	switch got := binary.BigEndian.Uint64(v); got {
-	case format:
+	case format, formatWhole:
 		return nil
 	case formatBare:
 		return errOldFormat

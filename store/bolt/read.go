@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,52 +94,45 @@ func (s *Store) view(fn func(tx *bbolt.Tx) error) (err error) {
 // copyBatches copies the batches that r asks for, below the high watermark, and gives the
 // memory that they lie in.
 func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.StoredBatch, []byte, error) {
-	headers, bodies := tx.Bucket(bucketHeaders).Cursor(), tx.Bucket(bucketBatches).Cursor()
+	headers := tx.Bucket(bucketHeaders).Cursor()
 	hk, hv := seekBatch(headers, uid, r.Offset)
 	if hk == nil {
 		return nil, nil, fmt.Errorf("no batch header for offset %d", r.Offset)
 	}
-	bk, bv := bodies.Seek(hk)
-	var out []store.StoredBatch
-	next, records, size := offsetOf(hk), 0, 0
-	for hasUID(hk, uid) {
-		base := offsetOf(hk)
-		if base >= high {
-			break
-		}
-		h, err := decodeHeader(hk, hv)
-		switch {
-		case err != nil:
-		case base != next || len(out) == 0 && h.lastOffset(base) < r.Offset:
-			err = errGap
-		case !bytes.Equal(bk, hk) || !h.describes(bv):
-			err = errPair
-		}
-		if err != nil {
-			if len(out) > 0 {
-				break
-			}
-			return nil, nil, fmt.Errorf("batch at offset %d: %w", base, err)
-		}
-		if len(out) > 0 && (records >= r.MaxRecords || size+len(bv) > r.MaxBytes) {
-			break
-		}
-		out = append(out, store.StoredBatch{BatchHeader: h.public(base), Bytes: bv})
-		next = h.lastOffset(base) + 1
-		records += int(next - max(base, r.Offset))
-		size += len(bv)
-		hk, hv = headers.Next()
-		bk, bv = bodies.Next()
-	}
+	rows := bodiesFrom(tx, hk)
 	// One piece of memory for all: there may be thousands of them.
 	copied := r.Buffer[:0]
-	if cap(copied) < size {
-		copied = make([]byte, 0, size)
-	}
-	for i := range out {
+	var out []store.StoredBatch
+	next, records := offsetOf(hk), 0
+	for ; hasUID(hk, uid) && offsetOf(hk) < high; hk, hv = headers.Next() {
+		base := offsetOf(hk)
+		h, err := decodeHeader(hk, hv)
+		if err == nil && (base != next || len(out) == 0 && h.lastOffset(base) < r.Offset) {
+			err = errGap
+		}
+		if err == nil && len(out) > 0 && (records >= r.MaxRecords || int64(len(copied))+h.bytes > int64(r.MaxBytes)) {
+			break
+		}
 		at := len(copied)
-		copied = append(copied, out[i].Bytes...)
-		out[i].Bytes = copied[at:len(copied):len(copied)]
+		if err == nil {
+			copied, err = rows.next(copied, hk, &h)
+		}
+		if err != nil && len(out) == 0 {
+			return nil, nil, fmt.Errorf("batch at offset %d: %w", base, err)
+		}
+		if err != nil {
+			copied = copied[:at]
+			break // the next read will begin with it and say so
+		}
+		out = append(out, store.StoredBatch{BatchHeader: h.public(base)})
+		next = h.lastOffset(base) + 1
+		records += int(next - max(base, r.Offset))
+	}
+	at := 0
+	for i := range out {
+		end := at + int(out[i].BatchHeader.Bytes)
+		out[i].Bytes = copied[at:end:end]
+		at = end
 	}
 	return out, copied, nil
 }

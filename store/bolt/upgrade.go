@@ -20,8 +20,12 @@ import (
 // What ends it in between does no harm: the format is written last, and rows that are
 // sealed already are passed over.
 
-// formatBare is the number of that format.
-const formatBare = 1
+// formatBare is the number of that format. In files of formatWhole each batch is one row,
+// however large, which this version reads as well: only their number changes.
+const (
+	formatBare  = 1
+	formatWhole = 2
+)
 
 // upgradeRows is how many rows one transaction of an upgrade rewrites.
 const upgradeRows = 16 << 10
@@ -46,7 +50,7 @@ func upgrade(db *bbolt.DB, log *slog.Logger) error {
 				return err
 			}
 		}
-		return meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, format))
+		return putFormat(tx)
 	})
 }
 
