@@ -112,7 +112,7 @@ func writeCompact(ctx context.Context, old *bbolt.DB, path string, progress func
 	db.NoSync, db.NoGrowSync = true, true // one fsync at the end is enough: nobody needs half of it
 	db.AllocSize = 1 << 20                // free space that the file may end with
 	err = old.View(func(from *bbolt.Tx) error {
-		c := copier{ctx: ctx, to: db, progress: progress, total: from.Size()}
+		c := copier{ctx: ctx, to: db, progress: progress, total: from.Size(), kept: newKept(from)}
 		return from.ForEach(c.bucket)
 	})
 	if err != nil {
@@ -127,12 +127,13 @@ type copier struct {
 	to          *bbolt.DB
 	progress    func(done, total int64)
 	done, total int64
+	kept        *kept
 }
 
 // bucket copies a bucket, some rows a transaction. No bucket of a store is in another.
 func (c *copier) bucket(name []byte, from *bbolt.Bucket) error {
-	cur := from.Cursor()
-	k, v := cur.First()
+	cur := c.kept.rows(name, from)
+	k, v := cur.first()
 	for first := true; first || k != nil; first = false { // an empty one is made too
 		if err := c.ctx.Err(); err != nil {
 			return err
@@ -143,7 +144,7 @@ func (c *copier) bucket(name []byte, from *bbolt.Bucket) error {
 				return err
 			}
 			to.FillPercent = 1 // what was written in order stays so
-			for size := 0; k != nil && size < compactTx; k, v = cur.Next() {
+			for size := 0; k != nil && size < compactTx; k, v = cur.next() {
 				if v == nil {
 					return fmt.Errorf("there is a bucket in bucket %q", name)
 				}
@@ -186,6 +187,7 @@ func compare(ctx context.Context, old *bbolt.DB, path string) (rows int64, err e
 }
 
 func compareRows(ctx context.Context, before, after *bbolt.Tx) (rows int64, err error) {
+	kept := newKept(before)
 	a, b := before.Cursor(), after.Cursor()
 	name, _ := a.First()
 	other, _ := b.First()
@@ -193,7 +195,7 @@ func compareRows(ctx context.Context, before, after *bbolt.Tx) (rows int64, err 
 		if !bytes.Equal(name, other) {
 			return rows, fmt.Errorf("bucket %q is in the place of %q", other, name)
 		}
-		n, err := compareBuckets(ctx, before.Bucket(name), after.Bucket(name))
+		n, err := compareBuckets(ctx, kept.rows(name, before.Bucket(name)), after.Bucket(name))
 		if err != nil {
 			return rows, fmt.Errorf("bucket %q: %w", name, err)
 		}
@@ -207,9 +209,9 @@ func compareRows(ctx context.Context, before, after *bbolt.Tx) (rows int64, err 
 // compareStep is how many rows are compared between looks at the context.
 const compareStep = 1024
 
-func compareBuckets(ctx context.Context, before, after *bbolt.Bucket) (rows int64, err error) {
-	a, b := before.Cursor(), after.Cursor()
-	ak, av := a.First()
+func compareBuckets(ctx context.Context, a *keptRows, after *bbolt.Bucket) (rows int64, err error) {
+	b := after.Cursor()
+	ak, av := a.first()
 	bk, bv := b.First()
 	for ; ak != nil || bk != nil; rows++ {
 		if rows%compareStep == 0 && ctx.Err() != nil {
@@ -218,7 +220,7 @@ func compareBuckets(ctx context.Context, before, after *bbolt.Bucket) (rows int6
 		if !bytes.Equal(ak, bk) || !bytes.Equal(av, bv) {
 			return rows, fmt.Errorf("row %x: %d bytes instead of %d of row %x", bk, len(bv), len(av), ak)
 		}
-		ak, av = a.Next()
+		ak, av = a.next()
 		bk, bv = b.Next()
 	}
 	return rows, nil

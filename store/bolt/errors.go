@@ -77,6 +77,7 @@ func (s *Store) txError(err error) error {
 	if noSpace(err) {
 		now := time.Now()
 		s.refused.Store(&now)
+		s.wakeReaper()
 		return &store.Error{Code: store.CodeStorageFull, Detail: "there is no space left for records", Err: err}
 	}
 	failure := &store.Error{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -215,8 +216,23 @@ func EncodeOwner(owner string, start, end, next int64) (key, row []byte) {
 	return ownerKey(start), encodeOwner(newBlock(owner, start, end), next)
 }
 
-// PieceLen is the longest row of a batch; FormatWhole the format that had rows of any length.
+// PieceLen is the longest row of a batch; FormatWhole the format that had rows of any
+// length; EnoughFree the number of free pages at which the reaper stops.
 const (
 	PieceLen    = pieceLen
+	EnoughFree  = enoughFree
+	Format      = format
 	FormatWhole = formatWhole
 )
+
+// FreePages is how many pages are free, and whether the last commit wrote the list of them.
+func (s *Store) FreePages() (n int64, listed bool) { return s.freePages(), !s.freelist.missing }
+
+// Garbage is how many bytes wait for the reaper.
+func (s *Store) Garbage() int64 { return s.garbage.total.Load() }
+
+// RefuseSpace has the engine believe that the disk had no room for a transaction.
+func (s *Store) RefuseSpace() {
+	now := time.Now()
+	s.refused.Store(&now)
+}

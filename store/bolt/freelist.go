@@ -24,8 +24,7 @@ type freelist struct {
 
 // plan decides whether the next commit writes the list.
 func (s *Store) plan(write bool) {
-	free := s.stats.freeBytes.Load() / int64(s.db.Info().PageSize)
-	s.freelist.missing = !write && free > s.freelist.longest
+	s.freelist.missing = !write && s.freePages() > s.freelist.longest
 	s.db.NoFreelistSync = s.freelist.missing
 }
 

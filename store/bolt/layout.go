@@ -28,7 +28,7 @@ var (
 	bucketMarks     = []byte("marks")      // uid, offset, number → mark
 	bucketSnapshots = []byte("snapshots")  // uid, kind, offset → snapshotRow
 	bucketChunks    = []byte("chunks")     // uid, kind, offset, chunk → bytes
-	bucketTrash     = []byte("trash")      // uid of a deleted partition → nothing
+	bucketTrash     = []byte("trash")      // uid of a deleted partition → bytes of its batches
 
 	allBuckets = [][]byte{
 		bucketMeta, bucketTopics, bucketParts, bucketSegments, bucketBatches,
@@ -64,6 +64,9 @@ type configRow struct {
 // partitionRow is what a partition has of its own.
 type partitionRow struct {
 	Earliest int64 `json:"earliest"`
+	// Garbage is how many bytes of batches below the first segment were still there when
+	// the row was written.
+	Garbage int64 `json:"garbage,omitempty"`
 }
 
 // segmentRow is a segment. The totals are written when the segment is closed.

@@ -62,9 +62,11 @@ const (
 	// snapshotChunk is the size of the values that hold a snapshot.
 	snapshotChunk = 256 << 10
 	// sliceKeys and sliceBytes bound what one transaction of the reaper deletes.
-	sliceKeys   = 512
-	sliceBytes  = 4 << 20
-	sliceChunks = sliceBytes / snapshotChunk
+	// It is as much as a group may add, so that the reaper keeps up with appends.
+	sliceKeys  = 1024
+	sliceBytes = groupBytes
+	// sliceChunks is how many chunks one transaction writes or deletes.
+	sliceChunks = 16
 
 	// heldBatches and heldBytes bound what is held per producer and partition.
 	heldBatches = 5

@@ -97,6 +97,14 @@ func newPartition(t *topic, number int, uid uint64, all *totals) *partition {
 func (p *partition) logTopic() slog.Attr  { return slog.String("topic", p.name.Topic) }
 func (p *partition) logNumber() slog.Attr { return slog.Int("partition", p.name.Number) }
 
+// bytes is the length of all batches; for the committer, or under mu.
+func (p *partition) bytes() (n int64) {
+	for i := range p.segments {
+		n += p.segments[i].Bytes
+	}
+	return n
+}
+
 func (p *partition) active() *segment { return &p.segments[len(p.segments)-1] }
 
 // advance publishes a new high watermark and wakes who waits for it.

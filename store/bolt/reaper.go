@@ -3,6 +3,8 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"go.etcd.io/bbolt"
@@ -10,23 +12,37 @@ import (
 	"github.com/oncelog/oncelog/store"
 )
 
-// reap deletes what lies below the first segment of a partition: batches, and when the
-// producer state at that point is safe in the base snapshot, headers and marks.
-func (s *Store) reap(ctx context.Context, p *partition) error {
+// reap deletes garbage until there is room enough or none is left.
+func (s *Store) reap(ctx context.Context) error {
+	s.garbage.left.Store(false)
+	return errors.Join(s.emptyTrash(ctx), s.eachServing(func(p *partition) error {
+		if err := s.reapPartition(ctx, p); err != nil {
+			return fmt.Errorf("delete records: %w", err)
+		}
+		if err := s.dropOrphans(ctx, p); err != nil {
+			return fmt.Errorf("delete old snapshots: %w", err)
+		}
+		return nil
+	}))
+}
+
+// reapPartition deletes what lies below the first segment of a partition: batches, and when
+// the producer state at that point is safe in the base snapshot, headers and marks.
+func (s *Store) reapPartition(ctx context.Context, p *partition) error {
 	p.mu.RLock()
 	floor := p.segments[0].base
 	p.mu.RUnlock()
-	if p.reaped == floor { // only this goroutine uses it
+	if p.reaped == floor { // only one goroutine at a time uses it
 		return nil
 	}
-	if err := s.deleteBelow(ctx, bucketBatches, p.uid, floor); err != nil {
+	if done, err := s.deleteBelow(ctx, bucketBatches, p.uid, floor); err != nil || !done {
 		return err
 	}
 	if err := s.raiseBase(ctx, p, floor); err != nil {
 		return err
 	}
 	for _, bucket := range [][]byte{bucketHeaders, bucketMarks} {
-		if err := s.deleteBelow(ctx, bucket, p.uid, floor); err != nil {
+		if done, err := s.deleteBelow(ctx, bucket, p.uid, floor); err != nil || !done {
 			return err
 		}
 	}
@@ -130,12 +146,17 @@ func (s *Store) dropOrphans(ctx context.Context, p *partition) error {
 		}
 		return nil
 	})
-	for _, key := range orphans {
-		for more := true; more && err == nil; {
-			more, err = ask(ctx, s, func() (bool, error) { return s.dropOrphan(p, key) })
+	more := false
+	for i := 0; i < len(orphans) && err == nil; {
+		if more = s.roomEnough(); more {
+			s.garbage.left.Store(true)
+			break
+		}
+		if more, err = ask(ctx, s, func() (bool, error) { return s.dropOrphan(p, orphans[i]) }); !more {
+			i++
 		}
 	}
-	if err != nil {
+	if err != nil || more {
 		p.orphans.Store(true)
 	}
 	return err
@@ -156,28 +177,34 @@ func (s *Store) dropOrphan(p *partition, key []byte) (more bool, err error) {
 	return more, err
 }
 
-// deleteBelow deletes a partition's keys below an offset, a slice per transaction.
-func (s *Store) deleteBelow(ctx context.Context, bucket []byte, uid uint64, offset int64) error {
-	for {
-		more, err := ask(ctx, s, func() (more bool, err error) {
-			err = s.update(func(tx *bbolt.Tx) (err error) {
-				more, err = deleteSlice(tx.Bucket(bucket), uid, offset)
+// deleteBelow deletes a partition's keys below an offset, a slice per transaction, and
+// reports whether none is left.
+func (s *Store) deleteBelow(ctx context.Context, bucket []byte, uid uint64, offset int64) (done bool, err error) {
+	for !done && err == nil {
+		if s.roomEnough() {
+			s.garbage.left.Store(true)
+			return false, nil
+		}
+		done, err = ask(ctx, s, func() (bool, error) {
+			more, size := false, int64(0)
+			err := s.update(func(tx *bbolt.Tx) (err error) {
+				more, size, err = deleteSlice(tx.Bucket(bucket), uid, offset)
 				return err
 			})
-			return more, err
+			if err == nil && bytes.Equal(bucket, bucketBatches) {
+				s.garbage.deleted(uid, size, !more)
+			}
+			return !more, err
 		})
-		if err != nil || !more {
-			return err
-		}
 	}
+	return done, err
 }
 
 // deleteSlice deletes some of a partition's keys below an offset and reports whether
-// there are more. Keys of snapshots, which have a kind before their offset, are only ever
+// there are more, and the bytes that went. Keys of snapshots, which have a kind before their offset, are only ever
 // deleted all together, with an offset above them all.
-func deleteSlice(b *bbolt.Bucket, uid uint64, offset int64) (more bool, err error) {
+func deleteSlice(b *bbolt.Bucket, uid uint64, offset int64) (more bool, size int64, err error) {
 	var doomed [][]byte
-	size := 0
 	c := b.Cursor()
 	for k, v := c.Seek(uidKey(uid)); hasUID(k, uid); k, v = c.Next() {
 		if at := offsetOf(k); at >= offset {
@@ -188,14 +215,14 @@ func deleteSlice(b *bbolt.Bucket, uid uint64, offset int64) (more bool, err erro
 			break
 		}
 		doomed = append(doomed, append([]byte(nil), k...))
-		size += len(v)
+		size += int64(len(v))
 	}
 	for _, k := range doomed {
 		if err := b.Delete(k); err != nil {
-			return false, err
+			return false, 0, err
 		}
 	}
-	return more, nil
+	return more, size, nil
 }
 
 // emptyTrash deletes everything that belonged to deleted topics.
@@ -212,7 +239,7 @@ func (s *Store) emptyTrash(ctx context.Context) error {
 	}
 	for _, uid := range uids {
 		for _, bucket := range [][]byte{bucketBatches, bucketHeaders, bucketMarks, bucketSegments, bucketSnapshots, bucketChunks} {
-			if err := s.deleteBelow(ctx, bucket, uid, math.MaxInt64); err != nil {
+			if done, err := s.deleteBelow(ctx, bucket, uid, math.MaxInt64); err != nil || !done {
 				return err
 			}
 		}

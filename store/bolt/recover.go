@@ -24,7 +24,7 @@ type recovery struct {
 // partition takes that one out of service and not the store.
 func (s *Store) recover() (*recovery, error) {
 	rec := &recovery{}
-	if err := s.view(s.recoverTopics); err != nil {
+	if err := errors.Join(s.view(s.recoverTopics), s.view(s.recoverTrash)); err != nil {
 		return nil, err
 	}
 	for _, p := range s.allPartitions() {
@@ -134,6 +134,9 @@ func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) erro
 	}
 	p.earliest.Store(row.Earliest)
 	p.segments = segments
+	if k, _ := tx.Bucket(bucketBatches).Cursor().Seek(uidKey(p.uid)); hasUID(k, p.uid) && offsetOf(k) < segments[0].base {
+		s.garbage.add(p.uid, row.Garbage)
+	}
 	from, damaged := s.loadNewest(tx, p, logEnd(tx, p))
 	rec.damaged += damaged
 	p.snapAt, p.snapMarks = from.listedAt, from.marks

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,16 +160,17 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	r := newRig(t, bolt.Options{})
 	r.close()
 	err := bolt.Edit(r.dir, func(tx *bbolt.Tx) error {
-		return tx.Bucket(bolt.BucketMeta).Put(bolt.KeyFormat, binary.BigEndian.AppendUint64(nil, 3))
+		return tx.Bucket(bolt.BucketMeta).Put(bolt.KeyFormat, binary.BigEndian.AppendUint64(nil, bolt.Format+1))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = bolt.Open(r.dir, bolt.Options{})
-	if err == nil || !strings.Contains(err.Error(), "format 3") || !strings.Contains(err.Error(), "newer version") {
+	newer := fmt.Sprintf("format %d", bolt.Format+1)
+	if err == nil || !strings.Contains(err.Error(), newer) || !strings.Contains(err.Error(), "newer version") {
 		t.Fatalf("opening a newer format: %v", err)
 	}
-	if _, err := bolt.Check(r.dir, nil); err == nil || !strings.Contains(err.Error(), "format 3") {
+	if _, err := bolt.Check(r.dir, nil); err == nil || !strings.Contains(err.Error(), newer) {
 		t.Fatalf("checking a newer format: %v", err)
 	}
 }

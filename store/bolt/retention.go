@@ -135,8 +135,9 @@ func (s *Store) trim(p *partition, before int64) error {
 	if before <= p.earliest.Load() {
 		return nil
 	}
-	drop := 0
+	drop, dropped := 0, int64(0)
 	for drop < len(p.segments)-1 && p.segments[drop].Next <= before {
+		dropped += p.segments[drop].Bytes
 		drop++
 	}
 	err := s.update(func(tx *bbolt.Tx) error {
@@ -145,11 +146,13 @@ func (s *Store) trim(p *partition, before int64) error {
 				return err
 			}
 		}
-		return putRow(tx.Bucket(bucketParts), uidKey(p.uid), partitionRow{Earliest: before})
+		row := partitionRow{Earliest: before, Garbage: s.garbage.bytes[p.uid] + dropped}
+		return putRow(tx.Bucket(bucketParts), uidKey(p.uid), row)
 	})
 	if err != nil {
 		return err
 	}
+	s.garbage.add(p.uid, dropped)
 	p.mu.Lock()
 	p.segments = append([]segment(nil), p.segments[drop:]...)
 	p.earliest.Store(before)
@@ -180,10 +183,7 @@ func (s *Store) retain(p *partition) error {
 // then go as well.
 func (p *partition) retention(now int64) (before int64, roll bool) {
 	c := p.topic.config()
-	var total int64
-	for i := range p.segments {
-		total += p.segments[i].Bytes
-	}
+	total := p.bytes()
 	before = p.earliest.Load()
 	for i := range len(p.segments) - 1 {
 		seg := &p.segments[i]
@@ -219,13 +219,16 @@ func (s *Store) maintain() {
 	tick := time.NewTicker(s.opts.RetentionInterval)
 	defer tick.Stop()
 	for {
+		var err error
 		select {
 		case <-tick.C:
+			s.lookAtDisk()
+			err = errors.Join(s.sweep(ctx), s.saveFreelist(ctx))
+		case <-s.garbage.due:
+			err = s.reapAll(ctx)
 		case <-s.closing:
 			return
 		}
-		s.lookAtDisk()
-		err := errors.Join(s.sweep(ctx), s.saveFreelist(ctx))
 		if err != nil && ctx.Err() == nil && store.CodeOf(err) != store.CodeDraining && !s.failed() {
 			s.log.Warn("retention could not be applied, it will be tried again", slog.Any("error", err))
 		}
@@ -252,11 +255,15 @@ func (s *Store) sweep(ctx context.Context) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	errs := []error{s.emptyTrash(ctx)}
+	return errors.Join(s.eachServing(func(p *partition) error { return s.sweepPartition(ctx, p) }), s.reap(ctx))
+}
+
+// eachServing does something for each partition that is in service. One partition's trouble,
+// such as no room for its snapshot, must not keep another from giving room back.
+func (s *Store) eachServing(do func(p *partition) error) error {
+	var errs []error
 	for _, p := range s.serving() {
-		// One partition's trouble, such as no room for its snapshot, must not keep
-		// another from giving room back.
-		if err := s.sweepPartition(ctx, p); err != nil && !p.dead.Load() {
+		if err := do(p); err != nil && !p.dead.Load() {
 			errs = append(errs, fmt.Errorf("topic %q partition %d: %w", p.name.Topic, p.name.Number, err))
 		}
 	}
@@ -271,12 +278,6 @@ func (s *Store) sweepPartition(ctx context.Context, p *partition) error {
 		if err := s.control(ctx, func() error { return s.retain(p) }); err != nil {
 			return fmt.Errorf("delete segments: %w", err)
 		}
-	}
-	if err := s.reap(ctx, p); err != nil {
-		return fmt.Errorf("delete records: %w", err)
-	}
-	if err := s.dropOrphans(ctx, p); err != nil {
-		return fmt.Errorf("delete old snapshots: %w", err)
 	}
 	return nil
 }

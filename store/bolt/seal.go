@@ -54,14 +54,14 @@ func readRow(key, v []byte, row any) error {
 	return json.Unmarshal(text, row)
 }
 
-// putNumber writes a number of the bucket meta.
-func putNumber(meta *bbolt.Bucket, key []byte, n uint64) error {
-	return meta.Put(key, seal(key, binary.BigEndian.AppendUint64(nil, n)))
+// putNumber writes a number.
+func putNumber(b *bbolt.Bucket, key []byte, n uint64) error {
+	return b.Put(key, seal(key, binary.BigEndian.AppendUint64(nil, n)))
 }
 
 // readNumber reads what putNumber wrote, 0 if nothing.
-func readNumber(meta *bbolt.Bucket, key []byte) (uint64, error) {
-	v := meta.Get(key)
+func readNumber(b *bbolt.Bucket, key []byte) (uint64, error) {
+	v := b.Get(key)
 	if v == nil {
 		return 0, nil
 	}

@@ -61,6 +61,7 @@ type Store struct {
 	quiet    quietQueue
 	settled  []*partition // of the group before
 	freelist freelist
+	garbage  garbage
 	stats    stats
 
 	incidents incident.Log
@@ -88,7 +89,7 @@ func (s *Store) Stats() store.Stats {
 		PassingGaps: c.passingGaps.Load(), LastingGaps: c.lastingGaps.Load(),
 		Fenced: c.fenced.Load(), Expired: c.expired.Load(), Reused: c.reused.Load(), Overlaps: c.overlaps.Load(),
 		Commits: c.commits.Load(), CommitNanos: c.commitNanos.Load(), Parked: c.parked.Load(),
-		StoreBytes: c.storeBytes.Load(), FreeBytes: c.freeBytes.Load(), DiskFree: c.diskFree.Load(),
+		StoreBytes: c.storeBytes.Load(), FreeBytes: s.free(), DiskFree: c.diskFree.Load(),
 		ProducerIDMark: s.pids.mark.Load(),
 		Producers:      c.producers.live.Load(), Tombstones: c.producers.tombs.Load(), NearMaxProducers: c.near.Load(), MaxProducers: s.opts.MaxProducers,
 		ExpiredProducers: c.expirations.Load(), EvictedProducers: c.evictions.Load(), CutOffProducers: c.cutOff.Load(),
@@ -219,6 +220,7 @@ func (s *Store) committed(start time.Time, size int64) {
 	s.stats.commitTimes[store.DurationBucket(took)].Add(1)
 	s.stats.storeBytes.Store(size)
 	s.measure()
+	s.wakeReaper()
 	s.lookAtDisk()
 }
 
@@ -229,9 +231,10 @@ func (s *Store) lookAtDisk() {
 }
 
 func (s *Store) judgeSpace() {
-	full := s.opts.MaxBytes > 0 && s.stats.storeBytes.Load()-s.stats.freeBytes.Load() >= s.opts.MaxBytes
+	free := s.free()
+	full := s.opts.MaxBytes > 0 && s.stats.storeBytes.Load()-free >= s.opts.MaxBytes
 	// The file never shrinks: what trimming has freed in it counts like free disk.
-	if disk := s.stats.diskFree.Load(); disk >= 0 && disk+s.stats.freeBytes.Load() < s.opts.DiskReserve {
+	if disk := s.stats.diskFree.Load(); disk >= 0 && disk+free < s.opts.DiskReserve {
 		full = true
 	}
 	if s.noSpace.CompareAndSwap(!full, full) {
@@ -243,6 +246,10 @@ func (s *Store) judgeSpace() {
 		}
 	}
 }
+
+// free is how many bytes of the file new data may have: free pages, and what the reaper
+// will make free.
+func (s *Store) free() int64 { return s.stats.freeBytes.Load() + s.garbage.total.Load() }
 
 // usable fails once the engine is closing.
 func (s *Store) usable() error {

@@ -184,7 +184,7 @@ func (s *Store) deleteTopic(t *topic) error {
 			if err := tx.Bucket(bucketParts).Delete(uidKey(p.uid)); err != nil {
 				return err
 			}
-			if err := tx.Bucket(bucketTrash).Put(uidKey(p.uid), []byte{}); err != nil {
+			if err := putNumber(tx.Bucket(bucketTrash), uidKey(p.uid), uint64(s.garbage.bytes[p.uid]+p.bytes())); err != nil {
 				return err
 			}
 		}
@@ -197,6 +197,7 @@ func (s *Store) deleteTopic(t *topic) error {
 	delete(s.topics, t.name)
 	s.topicsMu.Unlock()
 	for _, p := range partitions {
+		s.garbage.add(p.uid, p.bytes())
 		p.waitMu.Lock()
 		p.dead.Store(true)
 		p.waitMu.Unlock()
