@@ -26,6 +26,9 @@ type param struct {
 // parseQuery reads a raw query. Every name may be given once.
 func parseQuery(raw string) query {
 	var q query
+	if raw != "" {
+		q.params = make([]param, 0, 1+strings.Count(raw, "&"))
+	}
 	for raw != "" {
 		var part string
 		part, raw, _ = strings.Cut(raw, "&")

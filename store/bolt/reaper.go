@@ -180,37 +180,46 @@ func (s *Store) dropOrphan(p *partition, key []byte) (more bool, err error) {
 // deleteBelow deletes a partition's keys below an offset, a slice per transaction, and
 // reports whether none is left.
 func (s *Store) deleteBelow(ctx context.Context, bucket []byte, uid uint64, offset int64) (done bool, err error) {
-	for !done && err == nil {
+	for keys := sliceKeys; !done && err == nil; {
 		if s.roomEnough() {
 			s.garbage.left.Store(true)
 			return false, nil
 		}
-		done, err = ask(ctx, s, func() (bool, error) {
-			more, size := false, int64(0)
-			err := s.update(func(tx *bbolt.Tx) (err error) {
-				more, size, err = deleteSlice(tx.Bucket(bucket), uid, offset)
-				return err
-			})
-			if err == nil && bytes.Equal(bucket, bucketBatches) {
-				s.garbage.deleted(uid, size, !more)
-			}
-			return !more, err
-		})
+		done, err = ask(ctx, s, func() (bool, error) { return s.deleteSome(bucket, uid, offset, keys) })
+		// On a full disk a copy-on-write tree has only the pages of the last commit to
+		// delete with. Few keys do with few, and give back more.
+		if store.CodeOf(err) == store.CodeStorageFull && keys > 1 {
+			keys, err = max(1, keys/8), nil
+		}
 	}
 	return done, err
 }
 
-// deleteSlice deletes some of a partition's keys below an offset and reports whether
-// there are more, and the bytes that went. Keys of snapshots, which have a kind before their offset, are only ever
-// deleted all together, with an offset above them all.
-func deleteSlice(b *bbolt.Bucket, uid uint64, offset int64) (more bool, size int64, err error) {
+// deleteSome is one transaction of deleteBelow, on the committer.
+func (s *Store) deleteSome(bucket []byte, uid uint64, offset int64, keys int) (done bool, err error) {
+	more, size := false, int64(0)
+	err = s.update(func(tx *bbolt.Tx) (err error) {
+		more, size, err = deleteSlice(tx.Bucket(bucket), uid, offset, keys)
+		return err
+	})
+	if err == nil && bytes.Equal(bucket, bucketBatches) {
+		s.garbage.deleted(uid, size, !more)
+	}
+	return err == nil && !more, err
+}
+
+// deleteSlice deletes some of a partition's keys below an offset, at most so many, and
+// reports whether there are more, and the bytes that went. Keys of snapshots, which have a
+// kind before their offset, are only ever deleted all together, with an offset above them
+// all.
+func deleteSlice(b *bbolt.Bucket, uid uint64, offset int64, keys int) (more bool, size int64, err error) {
 	var doomed [][]byte
 	c := b.Cursor()
 	for k, v := c.Seek(uidKey(uid)); hasUID(k, uid); k, v = c.Next() {
 		if at := offsetOf(k); at >= offset {
 			break
 		}
-		if len(doomed) == sliceKeys || size >= sliceBytes {
+		if len(doomed) == keys || size >= sliceBytes {
 			more = true
 			break
 		}
