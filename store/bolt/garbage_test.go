@@ -61,15 +61,15 @@ func TestGarbageIsDeletedAsSpaceIsNeeded(t *testing.T) {
 	o := bolt.Options{RetentionInterval: time.Hour} // so that only need wakes the reaper
 	t.Run("trim", func(t *testing.T) {
 		r := newRig(t, o)
-		refill(t, r, 80, func(p store.Partition) {
-			if _, err := r.Trim(context.Background(), p, 80); err != nil {
+		refill(t, r, 40, func(p store.Partition) {
+			if _, err := r.Trim(context.Background(), p, 40); err != nil {
 				t.Fatal(err)
 			}
 		})
 	})
 	t.Run("delete", func(t *testing.T) {
 		r := newRig(t, o)
-		refill(t, r, 80, func(p store.Partition) {
+		refill(t, r, 40, func(p store.Partition) {
 			if err := r.DeleteTopic(context.Background(), p.Topic); err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestGarbageIsDeletedAsSpaceIsNeeded(t *testing.T) {
 // nothing is counted that is not there.
 func TestGarbageComesToAnEnd(t *testing.T) {
 	r := newRig(t, bolt.Options{RetentionInterval: time.Hour})
-	p := r.topic("t", func(c *store.Config) { c.SegmentBytes = 8 * mebibyte })
+	p := r.topic("t", func(c *store.Config) { c.SegmentBytes = 4 * mebibyte })
 	at := int64(0)
 	add := func(n int) {
 		for range n {
@@ -89,23 +89,23 @@ func TestGarbageComesToAnEnd(t *testing.T) {
 			at++
 		}
 	}
-	add(60)
-	if _, err := r.Trim(context.Background(), p, 40); err != nil {
+	add(30)
+	if _, err := r.Trim(context.Background(), p, 20); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Garbage(); n != 40*mebibyte {
-		t.Errorf("%d bytes of garbage, want %d", n, 40*mebibyte)
+	if n := r.Garbage(); n != 20*mebibyte {
+		t.Errorf("%d bytes of garbage, want %d", n, 20*mebibyte)
 	}
 	r.sweep()
-	add(20)
-	if _, err := r.Trim(context.Background(), p, 56); err != nil {
+	add(10)
+	if _, err := r.Trim(context.Background(), p, 28); err != nil {
 		t.Fatal(err)
 	}
-	add(50)
+	add(30)
 	for range 3 { // the last pages may be reaped only when asked for
 		r.sweep()
 	}
-	add(20)
+	add(10)
 	r.sweep()
 	if n := r.Garbage(); n != 0 {
 		t.Errorf("%d bytes of garbage are left", n)
@@ -114,7 +114,7 @@ func TestGarbageComesToAnEnd(t *testing.T) {
 	r.check()
 	err := bolt.Edit(r.dir, func(tx *bbolt.Tx) error {
 		k, _ := tx.Bucket(bolt.BucketBatches).Cursor().First()
-		if len(k) < 16 || k[15] != 56 {
+		if len(k) < 16 || k[15] != 28 {
 			t.Errorf("the first row of a batch is %x", k)
 		}
 		return nil
