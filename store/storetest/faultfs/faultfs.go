@@ -70,7 +70,7 @@ func (fs *FS) unmount() {
 	if fs.call.Close() != nil { // it has been closed
 		return
 	}
-	late := time.AfterFunc(10*time.Second, func() {
+	late := time.AfterFunc(time.Minute, func() {
 		fs.tb.Error("the file system does not end")
 		fs.cmd.Process.Kill() //nolint:errcheck // it may have ended just now
 	})

@@ -95,6 +95,28 @@ func TestFaults(t *testing.T) {
 	expect("a fault of another file", err, nil, 0)
 }
 
+// TestDelayEndsWithTheFault expects an operation that is held up to go on when the fault is
+// taken away.
+func TestDelayEndsWithTheFault(t *testing.T) {
+	fs := faultfs.New(t)
+	f := open(t, fs, "f")
+	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: time.Hour})
+	synced := make(chan error, 1)
+	go func() { synced <- f.Sync() }()
+	for fs.Struck() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-synced:
+		t.Errorf("it was not held up: %v", err)
+	default:
+	}
+	fs.Inject()
+	if err := <-synced; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestReadError expects a page that the disk does not give to be a fault in memory that
 // can be survived.
 func TestReadError(t *testing.T) {

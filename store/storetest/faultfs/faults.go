@@ -28,7 +28,8 @@ type Fault struct {
 	After, Times int
 	// From and To bound the place in the file, in bytes; To 0: no bounds.
 	From, To int64
-	// Delay is how long the operation takes longer.
+	// Delay is how long the operation takes longer, or until other faults are injected: a
+	// test that looks at what is not done yet need not be faster than a clock.
 	Delay time.Duration
 	// Errno is the error. 0: there is none.
 	Errno syscall.Errno
@@ -46,8 +47,20 @@ type Event struct {
 	Size   int64 // Truncate
 }
 
-// fault finds what goes wrong with an operation.
+// fault finds what goes wrong with an operation, and waits for its delay.
 func (s *state) fault(k Kind, path string, from, to int64) (f Fault, ok bool) {
+	f, replaced, ok := s.find(k, path, from, to)
+	if f.Delay > 0 {
+		select {
+		case <-time.After(f.Delay):
+		case <-replaced:
+		}
+	}
+	return f, ok
+}
+
+// find finds what goes wrong. replaced is closed when other faults are injected.
+func (s *state) find(k Kind, path string, from, to int64) (f Fault, replaced <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.faults {
@@ -67,7 +80,7 @@ func (s *state) fault(k Kind, path string, from, to int64) (f Fault, ok bool) {
 			continue
 		}
 		s.struck++
-		return *p, true
+		return *p, s.replaced, true
 	}
-	return Fault{}, false
+	return Fault{}, nil, false
 }

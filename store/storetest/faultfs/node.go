@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -43,7 +42,6 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	path := filepath.Join(n.name(), name)
 	if f, ok := n.state.fault(Create, path, 0, 0); ok {
-		time.Sleep(f.Delay)
 		if f.Errno != 0 {
 			return nil, nil, 0, f.Errno
 		}
@@ -68,7 +66,6 @@ func (n *node) Setattr(ctx context.Context, h fs.FileHandle, in *fuse.SetAttrIn,
 		return n.LoopbackNode.Setattr(ctx, nil, in, out)
 	}
 	if f, ok := n.state.fault(Truncate, n.name(), int64(size), int64(size)); ok {
-		time.Sleep(f.Delay)
 		if f.Errno != 0 {
 			return f.Errno
 		}
@@ -122,7 +119,6 @@ type file struct {
 // Read reads.
 func (f *file) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if fault, ok := f.state.fault(Read, f.path, off, off+int64(len(dest))); ok {
-		time.Sleep(fault.Delay)
 		if fault.Errno != 0 {
 			return nil, fault.Errno
 		}
@@ -137,7 +133,6 @@ func (f *file) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult,
 // Write writes.
 func (f *file) Write(_ context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	if fault, ok := f.state.fault(Write, f.path, off, off+int64(len(data))); ok {
-		time.Sleep(fault.Delay)
 		switch {
 		case fault.Errno != 0:
 			return 0, fault.Errno
@@ -166,7 +161,6 @@ func (f *file) Release(context.Context) syscall.Errno { return fs.ToErrno(f.f.Cl
 // sync is fsync of a file or of a directory.
 func (s *state) sync(k Kind, path string) syscall.Errno {
 	if f, ok := s.fault(k, path, 0, 0); ok {
-		time.Sleep(f.Delay)
 		if f.Errno != 0 {
 			return f.Errno
 		}

@@ -39,7 +39,7 @@ func Serve() {
 
 // serve mounts and answers calls until standard input ends.
 func serve(below, mount string) error {
-	s := &state{}
+	s := &state{replaced: make(chan struct{})}
 	var st syscall.Stat_t
 	if err := syscall.Stat(below, &st); err != nil {
 		return err
@@ -66,6 +66,7 @@ func serve(below, mount string) error {
 		return errors.Join(err, server.Unmount())
 	}
 	calls.ServeConn(stdio{})
+	s.inject(nil)
 	err = errors.Join(s.stop(), server.Unmount())
 	if err != nil { // somebody has a file open: it goes when they do
 		err = syscall.Unmount(mount, syscall.MNT_DETACH)
@@ -85,14 +86,15 @@ type state struct {
 	// order is held while the file below is changed and the event recorded.
 	order sync.Mutex
 
-	mu     sync.Mutex
-	faults []Fault
-	struck int // faults that have happened
-	events int
-	out    *bufio.Writer
-	to     io.Closer
-	enc    *gob.Encoder
-	err    error
+	mu       sync.Mutex
+	faults   []Fault
+	replaced chan struct{} // closed when the faults are replaced
+	struck   int           // faults that have happened
+	events   int
+	out      *bufio.Writer
+	to       io.Closer
+	enc      *gob.Encoder
+	err      error
 }
 
 // record notes an event if there is a record.
@@ -123,10 +125,16 @@ type Calls struct{ s *state }
 
 // Inject replaces the faults.
 func (c *Calls) Inject(faults []Fault, _ *struct{}) error {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.s.faults, c.s.struck = faults, 0
+	c.s.inject(faults)
 	return nil
+}
+
+// inject replaces the faults, and ends the delays of those before.
+func (s *state) inject(faults []Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.replaced)
+	s.faults, s.struck, s.replaced = faults, 0, make(chan struct{})
 }
 
 // Struck tells how many faults have happened since they were injected.
