@@ -128,7 +128,7 @@ func TestBackupWhileAppending(t *testing.T) {
 // TestBackupHoldsNobodyUp: while a client takes a copy, however slowly, no transaction is
 // open, and the store goes on.
 func TestBackupHoldsNobodyUp(t *testing.T) {
-	r := newRig(t, bolt.Options{})
+	r := newRig(t, bolt.Options{RetentionInterval: time.Hour}) // nobody else reads
 	p := r.topic("t", nil)
 	r.must(app(p, r.pid(), 0, 0, 1), 0)
 	b, err := r.Backup(context.Background())

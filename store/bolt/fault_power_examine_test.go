@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oncelog/oncelog/store"
 	"github.com/oncelog/oncelog/store/batch"
@@ -59,7 +60,9 @@ func (run *powerRun) examine(img *image) []string {
 	} else {
 		e.check()
 	}
-	s, err := bolt.Open(img.dir, run.opts)
+	opts, now := run.opts, run.then(img.at)
+	opts.Now = func() time.Time { return now }
+	s, err := bolt.Open(img.dir, opts)
 	if err != nil {
 		e.fault("open: %v", err)
 		return e.faults

@@ -98,14 +98,43 @@ type powerRun struct {
 	events []faultfs.Event
 	clock  *ticker
 
-	mu  sync.Mutex
-	ops []*op
+	mu    sync.Mutex
+	ops   []*op
+	times []powerTime
+}
+
+// powerTime is when the clock was turned: the position of the record, and the time from then
+// on.
+type powerTime struct {
+	at  int
+	now time.Time
+}
+
+// pass turns the clock on.
+func (run *powerRun) pass(r *faultRig, d time.Duration) {
+	run.clock.add(d)
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.times = append(run.times, powerTime{at: r.fs.Position(), now: run.clock.Now()})
+}
+
+// then is the time at a position of the record. An image is looked at as of then: later, the
+// time of producers would be up that were in the middle of their work.
+func (run *powerRun) then(at int) time.Time {
+	now := newTicker().Now()
+	for _, t := range run.times {
+		if t.at <= at {
+			now = t.now
+		}
+	}
+	return now
 }
 
 const (
 	powerTopic      = "t"
 	powerPartitions = 3
 	powerWorkers    = 4
+	powerExpiry     = time.Hour
 )
 
 // recordRun does a bit of everything to a store on a recorded disk.
@@ -120,7 +149,7 @@ func recordRun(t *testing.T, seed uint64) *powerRun {
 	r := &faultRig{rig: &rig{t: t, dir: filepath.Join(fs.Dir, "data"), opts: run.opts}, fs: fs}
 	r.open()
 	c := store.DefaultConfig()
-	c.SegmentBytes, c.ProducerExpiryMs = 2<<10, 3_600_000
+	c.SegmentBytes, c.ProducerExpiryMs = 2<<10, powerExpiry.Milliseconds()
 	_ = run.do(r, &op{kind: "create", p: store.Partition{Topic: powerTopic}}, func(*op) error {
 		_, err := r.CreateTopic(context.Background(), powerTopic, powerPartitions, c)
 		return err
@@ -228,6 +257,7 @@ func (w *powerWorker) store(a store.Append) error {
 func (run *powerRun) upkeep(r *faultRig, rnd *rand.Rand, steps int) error {
 	ctx := context.Background()
 	var err error
+	passed := time.Duration(0) // below powerExpiry, or the workers of this phase would expire
 	for i := 0; i < steps && err == nil; i++ {
 		p := store.Partition{Topic: powerTopic, Number: rnd.IntN(powerPartitions)}
 		switch rnd.IntN(7) {
@@ -243,7 +273,10 @@ func (run *powerRun) upkeep(r *faultRig, rnd *rand.Rand, steps int) error {
 				return err
 			}), r.Sweep(ctx))
 		case 4:
-			run.clock.add(10 * time.Minute)
+			if d := 10 * time.Minute; passed+d < powerExpiry {
+				passed += d
+				run.pass(r, d)
+			}
 			err = r.Sweep(ctx)
 		default:
 			name := store.Partition{Topic: fmt.Sprintf("scratch-%d", rnd.Uint64())}
