@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/oncelog/oncelog/server"
@@ -148,25 +150,33 @@ func (*failingReader) Read([]byte) (int, error) {
 
 // TestBackupToAClientThatStalls ends when the client takes nothing.
 func TestBackupToAClientThatStalls(t *testing.T) {
-	st := newBolt(t, t.TempDir(), bolt.Options{})
-	e := newEnvOver(t, st, func(o *server.Options) { o.WriteTimeout = 50 * time.Millisecond })
-	resp, err := e.unchecked().client.Get(e.url + "/backup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close() // nothing is read
-	deadline := time.Now().Add(time.Minute)
-	for {
-		b, err := st.Backup(t.Context())
-		if err == nil {
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-			return
+	synctest.Test(t, func(t *testing.T) {
+		st := newBolt(t, t.TempDir(), bolt.Options{})
+		s, err := server.New(server.Options{WriteTimeout: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if store.CodeOf(err) != store.CodeOverloaded || time.Now().After(deadline) {
+		defer s.Drain()
+		s.Serve(st)
+		conn := piped(t, s)
+		if _, err := io.WriteString(conn, "GET /backup HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		// Of its body nothing is read.
+		if _, err := st.Backup(t.Context()); store.CodeOf(err) != store.CodeOverloaded {
+			t.Errorf("the copy is not held up: %v", err)
+		}
+		time.Sleep(time.Second)
+		b, err := st.Backup(t.Context())
+		if err != nil {
 			t.Fatalf("the copy for the client that stalls is still there: %v", err)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,4 +51,11 @@ func IsPlain(text []byte) bool { return isPlain(text) }
 func (s *Server) MemoryHeld() (bodies, bodiesLimit, answers, answersLimit int64) {
 	b, a := s.bodyMemory.use(), s.readMemory.use()
 	return b.used, b.size, a.used, a.size
+}
+
+// SetPatience changes for how long a client may keep others waiting with its body.
+func (s *Server) SetPatience(d time.Duration) {
+	s.bodyMemory.mu.Lock()
+	defer s.bodyMemory.mu.Unlock()
+	s.bodyMemory.patience = d
 }

@@ -39,7 +39,7 @@ func populated(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	t.Cleanup(control.Close)
-	st := newBolt(t, t.TempDir(), bolt.Options{ReorderWait: time.Minute, MaxProducers: 100})
+	st := newBolt(t, t.TempDir(), bolt.Options{ReorderWait: time.Minute, MaxProducers: 100, RetentionInterval: time.Hour}) // nobody else commits
 	e := newEnvOver(t, st, func(o *server.Options) { o.Access = control })
 	happen(t, e)
 	return e
@@ -66,7 +66,7 @@ func happen(t *testing.T, e *env) {
 	batch(0, 0, 4000, "c", noHold).problem("out-of-order-sequence") // lost
 	held := make(chan *answer, 1)
 	go func() { held <- batch(0, 0, 4, "c") }()
-	for deadline := time.Now().Add(10 * time.Second); e.store.Stats().Parked == 0; {
+	for deadline := time.Now().Add(30 * time.Second); e.store.Stats().Parked == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the batch is not held")
 		}
