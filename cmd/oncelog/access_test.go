@@ -46,8 +46,7 @@ func (g *gateway) admin(args ...string) string {
 // have one that may do everything.
 func newLockedGateway(t *testing.T, flags ...string) *gateway {
 	t.Helper()
-	g := &gateway{tb: t, data: filepath.Join(t.TempDir(), "data"), listen: "127.0.0.1:0", flags: flags}
-	t.Cleanup(g.finish)
+	g := unstarted(t, flags...)
 	root := g.token("--scope", "admin", "--name", "root")
 	g.options = []producer.ClientOption{producer.WithToken(root)}
 	g.env = []string{tokenVariable + "=" + root}
@@ -263,9 +262,12 @@ func TestAnonymousStaysOnThisMachine(t *testing.T) {
 	}
 	aloud := func(g *gateway, words string) {
 		t.Helper()
-		if !strings.Contains(g.logs.tail(100), words) {
-			t.Errorf("the log does not say %q:\n%s", words, g.logs.tail(100))
-		}
+		eventually(t, func() error { // the line is on its way through a pipe
+			if !strings.Contains(g.logs.tail(100), words) {
+				return fmt.Errorf("the log does not say %q:\n%s", words, g.logs.tail(100))
+			}
+			return nil
+		})
 	}
 	start := func(flags ...string) *gateway {
 		g := &gateway{tb: t, data: filepath.Join(t.TempDir(), "data"), listen: "0.0.0.0:0", flags: flags}

@@ -159,9 +159,10 @@ func TestProduceGivesUp(t *testing.T) {
 	t.Run("unknown", func(t *testing.T) {
 		g := newGateway(t)
 		g.createTopic("t", 1, openapi.TopicConfig{})
-		p := g.run("produce", "--topic", "t", "--delivery-timeout", "2s")
+		p := g.run("produce", "--topic", "t", "--delivery-timeout", "5s")
 		fmt.Fprint(p.in, "a\nb\n")
 		waitForOffset(t, g, "t", 2, nil)
+		g.waitForInFlight(1)      // so that the producer is told, too
 		g.signal(syscall.SIGSTOP) // takes connections and says nothing
 		fmt.Fprint(p.in, "c\nd\ne\n")
 		stderr := p.wait(exitFailure)
@@ -173,7 +174,7 @@ func TestProduceGivesUp(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		g := newGateway(t)
 		g.createTopic("t", 1, openapi.TopicConfig{})
-		p := g.run("produce", "--topic", "t", "--delivery-timeout", "2s")
+		p := g.run("produce", "--topic", "t")
 		fmt.Fprint(p.in, "a\nb\n")
 		waitForOffset(t, g, "t", 2, nil)
 		if err := g.client.DeleteTopic(t.Context(), "t"); err != nil {

@@ -85,7 +85,7 @@ type citizen struct {
 func newCitizen(t *testing.T, g *gateway) *citizen {
 	t.Helper()
 	c := &citizen{quit: make(chan struct{}), done: make(chan struct{})}
-	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	ask := func(method, path, body string) error {
 		req, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
 		if err != nil {
@@ -155,7 +155,9 @@ func (c *citizen) finish(t *testing.T) {
 	worst := c.took[len(c.took)-1]
 	t.Logf("a well-behaved client meanwhile: %d appends and reads, median %v, p99 %v, slowest %v", len(c.took),
 		c.took[len(c.took)/2].Round(time.Microsecond), c.took[len(c.took)*99/100].Round(time.Microsecond), worst.Round(time.Microsecond))
-	if worst > 5*time.Second {
+	// Far below the timeouts of those who misbehave, and above what a machine takes that has
+	// other tests to run.
+	if worst > 15*time.Second {
 		t.Errorf("it waited for %v", worst)
 	}
 }

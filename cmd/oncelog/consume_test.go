@@ -22,8 +22,14 @@ import (
 type front struct {
 	*httptest.Server
 	mu    sync.Mutex
-	reads []time.Time
+	reads []frontRead
 	enter chan struct{} // has a token for each read, as far as there is room
+}
+
+// frontRead is a read of records.
+type frontRead struct {
+	path string
+	at   time.Time
 }
 
 // newFront starts one. harm is called for the n-th read of records, counted from 1, and
@@ -40,7 +46,7 @@ func newFront(t *testing.T, g *gateway, harm func(n int, w http.ResponseWriter, 
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/records") {
 			f.mu.Lock()
-			f.reads = append(f.reads, time.Now())
+			f.reads = append(f.reads, frontRead{r.URL.Path, time.Now()})
 			n := len(f.reads)
 			f.mu.Unlock()
 			select {
@@ -71,7 +77,7 @@ func (f *front) pauses(t *testing.T, n int) []time.Duration {
 	defer f.mu.Unlock()
 	var d []time.Duration
 	for i := range n {
-		d = append(d, f.reads[i+1].Sub(f.reads[i]))
+		d = append(d, f.reads[i+1].at.Sub(f.reads[i].at))
 	}
 	return d
 }
@@ -126,10 +132,19 @@ func TestConsumeSaysThatItTries(t *testing.T) {
 	if len(said) < 2 || !strings.Contains(said[0], "trying again for up to 1m0s") || said[len(said)-1] != "oncelog: the server answers again" {
 		t.Errorf("%q", said)
 	}
-	// Two partitions are read at the same time: the reads of one are every other one.
-	d := f.pauses(t, failures-1)
-	if total := d[failures-2] + d[failures-3]; total < 100*time.Millisecond {
-		t.Errorf("the last tries came after %v; pauses do not grow: %v", total, d)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	const least = 40 * time.Millisecond // of the first pause; each is twice the one before, up to a bound
+	tries, last := map[string]int{}, map[string]time.Time{}
+	for n, read := range f.reads {
+		if tried := tries[read.path]; tried > 0 {
+			if d := read.at.Sub(last[read.path]); d < min(least<<(tried-1), 800*time.Millisecond) {
+				t.Errorf("%s is tried again after %v, it has been tried %d times", read.path, d, tried)
+			}
+		}
+		if tries[read.path], last[read.path] = tries[read.path]+1, read.at; n >= failures {
+			tries[read.path] = 0 // it was answered
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // polls; and what the other clients had under way is stored once in the end.
 func TestStopUnderLoad(t *testing.T) {
 	const halves, held, polls = 40, 8, 8
-	g := newGateway(t, "--reorder-wait", "1s")
+	g := newGateway(t, "--reorder-wait", "3s")
 	g.createTopic("half", 1, openapi.TopicConfig{})
 	g.createTopic("quiet", 1, openapi.TopicConfig{})
 	l := startLoad(t, g, 4, 5*time.Second)
@@ -30,9 +30,6 @@ func TestStopUnderLoad(t *testing.T) {
 		begun = append(begun, beginAppend(t, g, "half"))
 	}
 	var waiting errgroup.Group
-	for range held {
-		waiting.Go(func() error { return g.appendAhead(t.Context(), "quiet") })
-	}
 	for range polls {
 		waiting.Go(func() error {
 			list, err := g.client.Records(t.Context(), "quiet", 0, producer.Read{Wait: time.Minute})
@@ -42,8 +39,16 @@ func TestStopUnderLoad(t *testing.T) {
 			return err
 		})
 	}
-	g.waitForAtLeast(t, "oncelog_http_requests_in_flight", halves+held+polls)
+	g.waitForAtLeast(t, "oncelog_http_requests_in_flight", halves+polls)
 	l.progress(t, 20)
+	for range held { // last, for they do not wait for ever
+		id, err := g.client.AllocateProducer(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting.Go(func() error { return g.appendAhead(t.Context(), "quiet", id) })
+	}
+	g.waitForAtLeast(t, "oncelog_batches_parked", held)
 	g.signal(syscall.SIGTERM)
 	waitUntilClosed(t, g)
 	if err := waiting.Wait(); err != nil {
@@ -69,13 +74,9 @@ func TestStopUnderLoad(t *testing.T) {
 
 // appendAhead sends a batch that has to wait for its predecessor, and expects to be told so
 // when the server stops.
-func (g *gateway) appendAhead(ctx context.Context, topic string) error {
-	id, err := g.client.AllocateProducer(ctx)
-	if err != nil {
-		return err
-	}
+func (g *gateway) appendAhead(ctx context.Context, topic string, id openapi.ProducerID) error {
 	seq, value := int64(1), "ahead"
-	_, err = g.client.Append(ctx, topic, 0, openapi.AppendRequest{
+	_, err := g.client.Append(ctx, topic, 0, openapi.AppendRequest{
 		PID: &id.PID, Epoch: &id.Epoch, BaseSeq: &seq, Records: []openapi.AppendRecord{{ValueText: &value}},
 	})
 	e, ok := err.(*producer.Error)

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -28,7 +30,7 @@ import (
 type gateway struct {
 	tb     testing.TB
 	data   string
-	listen string // an address with port 0 until the first start, then the same port again
+	listen string // an address; if its port is 0, the one of the first start is taken again
 	flags  []string
 	dir    string // working directory; "": that of the test
 	// program is the server's, "": the test binary itself.
@@ -57,9 +59,31 @@ func newGateway(tb testing.TB, flags ...string) *gateway {
 // unstarted is newGateway that does not start it yet.
 func unstarted(tb testing.TB, flags ...string) *gateway {
 	tb.Helper()
-	g := &gateway{tb: tb, data: filepath.Join(tb.TempDir(), "data"), listen: "127.0.0.1:0", flags: flags}
+	g := &gateway{tb: tb, data: filepath.Join(tb.TempDir(), "data"), listen: ownAddress(tb), flags: flags}
 	tb.Cleanup(g.finish)
 	return g
+}
+
+// ownAddress is a free address for a server that ends and starts again. Its port is not one
+// of those that systems give to whoever asks for any, or to connections: such a one could be
+// somebody else's when the server starts again, or clients that wait for it could meet with
+// another server.
+func ownAddress(tb testing.TB) string {
+	tb.Helper()
+	const from, to = 10_000, 32_768
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", from+rand.IntN(to-from))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue // somebody has it
+		}
+		if err := l.Close(); err != nil {
+			tb.Fatal(err)
+		}
+		return address
+	}
+	tb.Fatal("there is no free port")
+	return ""
 }
 
 // finish ends what still runs and checks what it leaves behind.

@@ -130,7 +130,7 @@ func TestOverload(t *testing.T) {
 	t.Cleanup(func() { fs.Inject() })
 	g.start()
 	g.createTopic("t", 1, openapi.TopicConfig{})
-	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: 40 * time.Millisecond})
+	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: 100 * time.Millisecond})
 	all := appenders(t, g, 600)
 	request := rawAppend(strings.Repeat("v", 1000))
 	period := time.Duration(crowdOf(t, 1500)) * time.Millisecond
@@ -176,16 +176,24 @@ func TestTooManyClients(t *testing.T) {
 	g := crowded(t)
 	all := appenders(t, g, 640)
 	request := rawAppend(strings.Repeat("v", 1000))
-	share := 0.0
-	for range 3 {
+	measure := func() float64 {
 		calm, took := closed(all[:64], request, time.Second)
-		peak := float64(calm.stored.Load()) / took.Seconds()
+		if calm.err != nil {
+			t.Fatal(calm.err)
+		}
+		return float64(calm.stored.Load()) / took.Seconds()
+	}
+	share, after := 0.0, measure()
+	for range 3 {
+		before := after
 		storm, took := closed(all, request, time.Second)
 		goodput := float64(storm.stored.Load()) / took.Seconds()
+		after = measure()
+		peak := min(before, after) // the machine may have had something else to do
 		share = goodput / peak
 		t.Logf("64 connections: %.0f appends a second; 640: %.0f stored (%.0f %%), %.0f refused", peak, goodput, 100*share,
 			float64(storm.refused.Load())/took.Seconds())
-		if err := errors.Join(calm.err, storm.err); err != nil {
+		if err := storm.err; err != nil {
 			t.Fatal(err)
 		}
 		if share >= 0.8 {

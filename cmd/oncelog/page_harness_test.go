@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ type page struct {
 	url string
 	// refusals are allowed to be on the console: browsers put answers above 399 there,
 	// and connections that fail.
-	refusals bool
+	refusals atomic.Bool
 
 	mu       sync.Mutex
 	faults   []string
@@ -100,7 +101,7 @@ func (p *page) watch(event any) {
 			p.fault("console: %s %s", e.Type, e.Args[0].Value)
 		}
 	case *log.EventEntryAdded:
-		expected := p.refusals && strings.HasPrefix(e.Entry.Text, "Failed to load resource")
+		expected := p.refusals.Load() && strings.HasPrefix(e.Entry.Text, "Failed to load resource")
 		if !expected && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {
 			p.fault("log: %s %s", e.Entry.Text, e.Entry.URL)
 		}

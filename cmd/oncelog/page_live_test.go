@@ -50,7 +50,7 @@ func lostAnswer(t *testing.T, g *gateway) *producer.Client {
 // a retry after a lost answer, an overtaking request, a batch that was dropped, a fenced
 // instance, a sequence that is used twice.
 func TestPageShowsWhatHappens(t *testing.T) {
-	g := newGateway(t, "--reorder-wait", "20s")
+	g := newGateway(t, "--reorder-wait", "29s")
 	g.createTopic("orders", 1, openapi.TopicConfig{})
 	p := openPage(t, g)
 	p.untilText("#sentence", "Nothing has been appended")
@@ -176,7 +176,7 @@ func TestPageComesBack(t *testing.T) {
 	s.stored(0, 0, `1`)
 	s.stored(0, 0, `1`)
 	p := openPage(t, g)
-	p.refusals = true
+	p.refusals.Store(true)
 	p.untilText(`[data-total="duplicates"]`, "1")
 	g.kill()
 	p.untilText("#live-text", "no answer")
@@ -230,7 +230,7 @@ func TestPageWithToken(t *testing.T) {
 	g := newLockedGateway(t)
 	token := g.token("--scope", "consume", "--name", "screen")
 	p := openPage(t, g)
-	p.refusals = true
+	p.refusals.Store(true)
 	p.untilText("#sentence", "This server wants a token.")
 	eval[string](p, `document.querySelector("#token").value = "nonsense"`)
 	p.click(".token-form button")

@@ -175,7 +175,7 @@ func TestPageLook(t *testing.T) {
 		{"topic", "#/topics/orders", "orders – oncelog", `document.querySelector("#partitions tbody tr")`},
 		{"producers", "#/producers", "Producers – oncelog", `document.querySelector("#producers tbody tr")`},
 		{"producer", fmt.Sprintf("#/producers/%d", fenced), fmt.Sprintf("Producer %d – oncelog", fenced), `document.querySelector(".strip svg") && document.querySelector(".feed-row")`},
-		{"snapshots", "#/snapshots", "Snapshots – oncelog", `(window.tried ??= document.querySelector("#take").click() ?? true) && document.querySelectorAll("#snapshots tbody tr").length === 5`},
+		{"snapshots", "#/snapshots", "Snapshots – oncelog", `(window.tried ??= document.querySelector("#take").click() ?? true) && document.querySelectorAll("#snapshots tbody tr").length >= 5`},
 		{"try", "#/try", "Try it – oncelog", `(window.tried ??= document.querySelector("#try-again").click() ?? true) && document.querySelectorAll(".answer").length === 2`},
 		{"nowhere", "#/nowhere", "Not here – oncelog", `true`},
 	}

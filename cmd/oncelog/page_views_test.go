@@ -235,7 +235,7 @@ func TestPageTryIt(t *testing.T) {
 		t.Errorf("answers: %q, marked %q", bodies, p.texts(".answer:nth-child(2) .same, .hit"))
 	}
 	p.until(`document.querySelector(".strip svg .s-again")`)
-	p.refusals = true
+	p.refusals.Store(true)
 	if bodies = try("try-gap", 1); !strings.Contains(bodies[0], `"code": "out-of-order-sequence"`) || !strings.Contains(bodies[0], `"expectedSeq": 2`) {
 		t.Errorf("a gap: %q", bodies)
 	}

@@ -96,7 +96,7 @@ func TestReadiness(t *testing.T) {
 	becomes(t, g, "ok")
 	g.kill()
 
-	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: 300 * time.Millisecond})
+	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: time.Hour})
 	g.launch()
 	becomes(t, g, "not-ready")
 	fs.Inject()

@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 				return os.ErrInvalid
 			}
 			env.Values["gateway"] = &gateway{
-				tb: tb, data: filepath.Join(env.WorkDir, "data"), listen: "127.0.0.1:0", dir: env.WorkDir,
+				tb: tb, data: filepath.Join(env.WorkDir, "data"), listen: ownAddress(tb), dir: env.WorkDir,
 			}
 			return nil
 		},

@@ -98,7 +98,7 @@ func TestStopDrains(t *testing.T) {
 		if err != nil {
 			t.Errorf("the long poll ended with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(startTimeout):
 		t.Error("the long poll goes on")
 	}
 	if status := half.finish(t); status != http.StatusOK {
