@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,7 +21,16 @@ import (
 	"github.com/oncelog/oncelog/producer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if raceDetector {
+		// A storm takes five times as long then. What the command line says comes later,
+		// and counts.
+		if err := flag.Set("rapid.checks", "30"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // request is one that a producer has made, as the network saw it.
 type request struct {

@@ -107,13 +107,18 @@ func TestProducersSorted(t *testing.T) {
 		"reused":        func(p *openapi.ProducerSummary) any { return p.Counters.Reused },
 		"held":          func(p *openapi.ProducerSummary) any { return p.Counters.Held },
 	}
+	few := e.unchecked() // so many small pages take the checks most of the time
 	for name, of := range keys {
 		want := slices.Clone(byPID)
 		slices.SortFunc(want, func(a, b openapi.ProducerSummary) int {
 			return cmp.Or(cmp.Compare(of(&a).(int64), of(&b).(int64)), cmp.Compare(a.PID, b.PID))
 		})
 		for _, limit := range []int{1, 7, 39, 40, 1000} {
-			if got := e.producersOf("sort="+name, limit); !slices.Equal(pidsOf(got), pidsOf(want)) {
+			pages := few
+			if limit > 7 {
+				pages = e
+			}
+			if got := pages.producersOf("sort="+name, limit); !slices.Equal(pidsOf(got), pidsOf(want)) {
 				t.Errorf("sort=%s by pages of %d: %v, want %v", name, limit, pidsOf(got), pidsOf(want))
 			}
 		}
