@@ -69,14 +69,19 @@ func piped(t *testing.T, h http.Handler) net.Conn {
 	here, there := net.Pipe()
 	l := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
 	l.conn <- there
-	web := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-	done := make(chan struct{})
+	done, ended := make(chan struct{}), make(chan struct{})
+	web := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(ended)
+		}
+	}}
 	go func() {
 		defer close(done)
 		web.Serve(l) //nolint:errcheck // it ends by Close
 	}()
 	t.Cleanup(func() {
 		here.Close()
+		<-ended
 		web.Close()
 		<-done
 	})
