@@ -53,7 +53,7 @@ func Check(dir string, progress func(done, total int64)) (*Report, error) {
 	if err != nil {
 		return nil, openError(dir, err)
 	}
-	c := checker{report: &Report{}, progress: progress, uids: map[uint64]bool{}}
+	c := checker{report: &Report{}, progress: progress, uids: map[uint64]bool{}, tail: map[uint64][]tailRow{}}
 	if c.pages(file) {
 		err = db.View(c.run)
 	}
@@ -69,6 +69,7 @@ type checker struct {
 	done     int64
 	total    int64
 	uids     map[uint64]bool
+	tail     map[uint64][]tailRow // by partition
 }
 
 // pages examines the pages of the file and reports whether what is in them can be looked
@@ -118,6 +119,7 @@ func (c *checker) contents(tx *bbolt.Tx) error {
 		return err
 	}
 	c.total = tx.Size()
+	c.guarded("the tail", func() { c.walkTail(tx) })
 	err := tx.Bucket(bucketTopics).ForEach(func(name, v []byte) error {
 		c.topic(tx, string(name), v)
 		return nil
@@ -132,6 +134,7 @@ func (c *checker) contents(tx *bbolt.Tx) error {
 		}
 	}
 	c.guarded("data of no topic", func() { c.strays(tx) })
+	c.strayRows()
 	c.guarded("owners", func() { c.owners(tx) })
 	return err
 }
@@ -226,7 +229,7 @@ func (c *partitionCheck) log() {
 		c.bad("%v", err)
 		return
 	}
-	r := replayer{st: start}
+	r := replayer{st: start, tail: c.tail[c.uid]}
 	c.next, c.known = start.offset, &r.st.known
 	err = r.run(c.tx, c.uid, start.offset, math.MaxInt64, math.MaxUint64, func(base int64, h *header) {
 		c.header(base, h) // marks before it have been applied, the batch has not
@@ -285,17 +288,10 @@ func (c *partitionCheck) header(base int64, h *header) {
 
 // body examines the batch that a header describes.
 func (c *partitionCheck) body(base int64, h *header) {
-	key := offsetKey(c.uid, base)
-	if !bytes.Equal(c.rows.k, key) { // the first one, or after a fault
-		c.rows = bodiesFrom(c.tx, key)
-	}
-	if !bytes.Equal(c.rows.k, key) {
-		c.bad("the batch at offset %d is missing", base)
-		return
-	}
-	var err error
-	c.buf, err = c.rows.next(c.buf[:0], key, h)
+	err := c.find(base, h)
 	switch {
+	case errors.Is(err, errAbsent):
+		c.bad("the batch at offset %d is missing", base)
 	case errors.Is(err, errPair):
 		c.bad("the batch at offset %d is not the one that its header describes", base)
 	case err != nil:
@@ -305,6 +301,22 @@ func (c *partitionCheck) body(base int64, h *header) {
 			c.bad("the batch at offset %d: %v", base, err)
 		}
 	}
+}
+
+// find puts the batch that a header describes into buf.
+func (c *partitionCheck) find(base int64, h *header) (err error) {
+	if found, err := c.inTail(base, h); found {
+		return err
+	}
+	key := offsetKey(c.uid, base)
+	if !bytes.Equal(c.rows.k, key) { // the first one, or after a fault
+		c.rows = bodiesFrom(c.tx, key)
+	}
+	if !bytes.Equal(c.rows.k, key) {
+		return errAbsent
+	}
+	c.buf, err = c.rows.next(c.buf[:0], key, h)
+	return err
 }
 
 // producer checks that a batch goes on where its producer's last one ended.

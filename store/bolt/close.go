@@ -45,6 +45,11 @@ func (s *Store) lastWrites() error {
 			return fmt.Errorf("snapshot of topic %q partition %d: %w", p.name.Topic, p.name.Number, err)
 		}
 	}
+	if s.tail.rows > 0 {
+		if err := s.update(nothing); err != nil {
+			return err
+		}
+	}
 	left, mark := s.pids.leave()
 	if len(left) > 0 || mark != s.pids.mark.Load() {
 		if err := s.update(func(tx *bbolt.Tx) error { return putLeft(tx, left, mark) }); err != nil {

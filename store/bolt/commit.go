@@ -6,7 +6,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/oncelog/oncelog/store"
-	"github.com/oncelog/oncelog/store/batch"
 	"github.com/oncelog/oncelog/store/sequence"
 )
 
@@ -149,7 +148,7 @@ func (s *Store) flush(g *group) {
 	if len(g.parts) == 0 {
 		return
 	}
-	err := s.update(func(tx *bbolt.Tx) error { return putGroup(tx, g) })
+	err := s.writeGroup(g)
 	if err == nil {
 		s.publish(g)
 	}
@@ -190,10 +189,7 @@ func putGroup(tx *bbolt.Tx, g *group) error {
 	for i := range g.batches {
 		b := &g.batches[i]
 		r := b.r
-		h := header{
-			count: r.batch.Count, bytes: int64(len(r.batch.Bytes)), appendedAt: b.at,
-			crc: batch.CRC(r.batch.Bytes), idempotent: r.idempotent, producer: r.producer, digest: r.batch.Digest,
-		}
+		h := b.header()
 		// bbolt keeps values until the commit; if keys moves when it grows, they stay
 		// where they were.
 		at := len(g.keys)
@@ -207,6 +203,11 @@ func putGroup(tx *bbolt.Tx, g *group) error {
 			return err
 		}
 	}
+	return putMarks(tx, g)
+}
+
+// putMarks writes the staged marks.
+func putMarks(tx *bbolt.Tx, g *group) error {
 	if len(g.marks) == 0 {
 		return nil
 	}

@@ -144,6 +144,9 @@ func (c *copier) bucket(name []byte, from *bbolt.Bucket) error {
 				return err
 			}
 			to.FillPercent = 1 // what was written in order stays so
+			if err := to.SetSequence(from.Sequence()); err != nil {
+				return err
+			}
 			for size := 0; k != nil && size < compactTx; k, v = cur.next() {
 				if v == nil {
 					return fmt.Errorf("there is a bucket in bucket %q", name)
@@ -194,6 +197,9 @@ func compareRows(ctx context.Context, before, after *bbolt.Tx) (rows int64, err 
 	for ; name != nil || other != nil; rows++ {
 		if !bytes.Equal(name, other) {
 			return rows, fmt.Errorf("bucket %q is in the place of %q", other, name)
+		}
+		if before.Bucket(name).Sequence() != after.Bucket(name).Sequence() {
+			return rows, fmt.Errorf("bucket %q: its sequence is another one", name)
 		}
 		n, err := compareBuckets(ctx, kept.rows(name, before.Bucket(name)), after.Bucket(name))
 		if err != nil {

@@ -31,7 +31,13 @@ func (o *opened) open(t testing.TB) *opened {
 	return next
 }
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { testConformance(t, false) }
+
+// TestConformanceInTail is TestConformance with every batch going through the tail.
+func TestConformanceInTail(t *testing.T) { testConformance(t, true) }
+
+func testConformance(t *testing.T, tail bool) {
+	t.Helper()
 	open := func(t testing.TB, clock *storetest.Clock, b storetest.Bounds) store.Store {
 		t.Helper()
 		o := opened{dir: t.TempDir(), options: bolt.Options{
@@ -39,6 +45,9 @@ func TestConformance(t *testing.T) {
 			RetentionInterval: time.Hour, // the suite says when
 			MaxProducers:      b.MaxProducers, MaxTombstones: b.MaxTombstones,
 		}}
+		if tail {
+			o.options = bolt.WithTail(o.options)
+		}
 		t.Cleanup(func() { // after the last engine was closed
 			rep, err := bolt.Check(o.dir, nil)
 			if err != nil || len(rep.Problems) > 0 {

@@ -12,7 +12,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/oncelog/oncelog/store"
-	"github.com/oncelog/oncelog/store/batch"
 )
 
 // A partition whose state cannot be told from the file is put out of service: appends
@@ -114,11 +113,12 @@ func salvageBounds(tx *bbolt.Tx, p *partition) error {
 	}
 	p.segments = segments
 	end := p.active().base
-	if k, v := seekBatch(tx.Bucket(bucketHeaders).Cursor(), p.uid, math.MaxInt64); k != nil {
+	c := newLogCursor(tx, p.uid, p.tail)
+	if k, v := c.seek(math.MaxInt64); k != nil {
 		end = offsetOf(k) + 1 // of a batch that nothing is known of, at least that
 		if h, err := decodeHeader(k, v); err == nil {
 			end = h.lastOffset(offsetOf(k)) + 1
-		} else if n, err := countOf(tx, k); err == nil {
+		} else if n, err := c.count(k); err == nil {
 			end = offsetOf(k) + int64(n)
 		}
 	}
@@ -126,17 +126,6 @@ func salvageBounds(tx *bbolt.Tx, p *partition) error {
 	p.earliest.Store(row.Earliest)
 	p.next.Store(end)
 	return nil
-}
-
-// countOf is how many records the batch with a key has, whose header is of no use.
-func countOf(tx *bbolt.Tx, key []byte) (int32, error) {
-	rows := bodiesFrom(tx, key)
-	b, err := rows.join(nil, key, math.MaxInt64)
-	if err != nil {
-		return 0, err
-	}
-	parsed, err := batch.Parse(b)
-	return parsed.Count, err
 }
 
 // unreadableAt is why nothing can be read from an offset, if the partition is out of
@@ -185,10 +174,12 @@ func (s *Store) loseTopic(name string, cause error) {
 }
 
 // mayCreate refuses new topics while one is lost: its name may be what is damaged, and a
-// topic made anew in its place would pass for it.
+// topic made anew in its place would pass for it. No partition may be made either while the
+// tail is damaged: after the next start it would count among those that may have lost
+// something.
 func (s *Store) mayCreate() error {
-	if len(s.damaged) == 0 {
+	if len(s.damaged) == 0 && s.tail.damage == nil {
 		return nil
 	}
-	return store.Errorf(store.CodeRecordsDamaged, "no topic can be created while what is stored of another is damaged; oncelog check tells more")
+	return store.Errorf(store.CodeRecordsDamaged, "no topic or partition can be made while what is stored of others is damaged; oncelog check tells more")
 }

@@ -29,6 +29,9 @@
 // bbolt's own DB.Batch was rejected: it runs functions again when a neighbour fails,
 // waits 10 ms for company, and knows no answers without a write.
 //
+// Where a group touches many partitions, its batches go to one place at first, in order of
+// arrival, and some thousand of them later to where they belong (tail.go).
+//
 // Everything else that changes the store (topics, trims, snapshots, id blocks,
 // retention) runs as a control function on the committer between two groups, each in
 // a transaction of its own.
@@ -43,5 +46,6 @@
 //
 // Bounds, segment sizes and the producer states of each partition. Records are not:
 // reads go to the file, copy what they need within a short read transaction, and
-// decode after it. FORMAT.md describes the file.
+// decode after it. Of batches in the tail each partition knows where they are. FORMAT.md
+// describes the file.
 package bolt

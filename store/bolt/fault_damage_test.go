@@ -287,16 +287,22 @@ func TestKeysOutOfOrder(t *testing.T) {
 // Check must find whatever makes a difference. The engine must not start or must start;
 // what it then gives of a record is what was stored or an error, and partitions that it
 // holds to be well go on.
-func TestRandomDamage(t *testing.T) {
+func TestRandomDamage(t *testing.T) { testRandomDamage(t, *damageRounds, false) }
+
+// TestRandomDamageInTail is TestRandomDamage with the newest batches in the tail.
+func TestRandomDamageInTail(t *testing.T) { testRandomDamage(t, *damageRounds/4, true) }
+
+func testRandomDamage(t *testing.T, rounds int, tail bool) {
+	t.Helper()
 	seed := *damageSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-damage.seed %d", seed)
-	d := newDamageStore(t)
+	d := newDamageStore(t, tail)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	counts := map[string]int{}
-	for round := range *damageRounds {
+	for round := range rounds {
 		kind, file := d.damage(rnd)
 		if strings.HasPrefix(kind, "nothing") {
 			continue
@@ -329,10 +335,14 @@ type damagePartition struct {
 
 const damagePage = 4096
 
-func newDamageStore(t *testing.T) *damageStore {
+func newDamageStore(t *testing.T, tail bool) *damageStore {
 	t.Helper()
-	r := newRig(t, bolt.Options{DiskReserve: -1, RetentionInterval: time.Hour})
-	d := &damageStore{dir: shm(t), opts: bolt.Options{DiskReserve: -1, RetentionInterval: time.Hour}, partitions: map[store.Partition]*damagePartition{}}
+	opts := bolt.Options{DiskReserve: -1, RetentionInterval: time.Hour}
+	if tail {
+		opts = bolt.WithTail(opts)
+	}
+	r := newRig(t, opts)
+	d := &damageStore{dir: shm(t), opts: opts, partitions: map[store.Partition]*damagePartition{}}
 	ctx := context.Background()
 	for _, name := range []string{"alpha", "beta"} {
 		c := store.DefaultConfig()
@@ -361,7 +371,20 @@ func newDamageStore(t *testing.T) *damageStore {
 		t.Fatal(err)
 	}
 	d.partitions[store.Partition{Topic: "beta"}].Earliest = 20
-	r.close()
+	if tail {
+		scratch := r.topic("scratch", nil)
+		fill(80)
+		for range 10 { // the expiry at the end has settled the others
+			for p, dp := range d.partitions {
+				d.put(r, p, app(p, dp.pid, 0, dp.next, 1))
+				dp.next++
+			}
+		}
+		r.must(app(scratch, 0, 0, 0, 1), 0) // or a damaged meta page would lose a batch of ours
+		r.crash()
+	} else {
+		r.close()
+	}
 	r.check()
 	d.file = inUse(t, path)
 	return d
@@ -405,24 +428,28 @@ func (d *damageStore) fill(r *rig, p store.Partition, upto int64) {
 		dp = &damagePartition{batches: map[int64]string{}, pid: r.pid()}
 		d.partitions[p] = dp
 	}
-	put := func(a store.Append) {
-		if p.Number == 0 && dp.HighWatermark%7 == 0 {
-			a.Batch = texts(strings.Repeat(fmt.Sprintf("long %d ", dp.HighWatermark), 900), int(a.Batch.Count))
-		}
-		r.must(a, dp.HighWatermark)
-		dp.batches[dp.HighWatermark] = string(a.Batch.Bytes)
-		dp.HighWatermark += int64(a.Batch.Count)
-	}
 	for ; dp.next < upto; dp.next += 2 {
-		put(app(p, dp.pid, 0, dp.next, 2))
+		d.put(r, p, app(p, dp.pid, 0, dp.next, 2))
 	}
 	other := r.pid()
-	put(app(p, other, 0, 0, 1))
+	d.put(r, p, app(p, other, 0, 0, 1))
 	if err := r.ExpireProducer(context.Background(), p, other); err != nil {
 		r.t.Fatal(err)
 	}
-	put(app(p, dp.pid, 0, dp.next, 1))
+	d.put(r, p, app(p, dp.pid, 0, dp.next, 1))
 	dp.next++
+}
+
+// put appends a batch and notes it.
+func (d *damageStore) put(r *rig, p store.Partition, a store.Append) {
+	r.t.Helper()
+	dp := d.partitions[p]
+	if p.Number == 0 && dp.HighWatermark%7 == 0 {
+		a.Batch = texts(strings.Repeat(fmt.Sprintf("long %d ", dp.HighWatermark), 900), int(a.Batch.Count))
+	}
+	r.must(a, dp.HighWatermark)
+	dp.batches[dp.HighWatermark] = string(a.Batch.Bytes)
+	dp.HighWatermark += int64(a.Batch.Count)
 }
 
 // damage makes a damaged file. That it is not damaged after all is told.

@@ -33,22 +33,30 @@ var (
 // makes files that loss of power could leave after it: all that was synced, and of what
 // was written since nothing, some writes, or parts of them, for a disk reorders and tears.
 // From each the engine must start with everything that had been acknowledged by then.
-func TestPowerLoss(t *testing.T) {
+func TestPowerLoss(t *testing.T) { testPowerLoss(t, *powerImages, 2, bolt.Options{}) }
+
+// TestPowerLossInTail is TestPowerLoss with small batches going through the tail.
+func TestPowerLossInTail(t *testing.T) {
+	testPowerLoss(t, *powerImages/5, 0, bolt.WithTail(bolt.Options{}))
+}
+
+func testPowerLoss(t *testing.T, least, each int, opts bolt.Options) {
+	t.Helper()
 	seed := *powerSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-power.seed %d", seed)
-	run := recordRun(t, seed)
+	run := recordRun(t, seed, opts)
 	images := newImages(run.events, rand.New(rand.NewPCG(seed, 1)))
 	var work errgroup.Group
 	work.SetLimit(2)
 	var mu sync.Mutex
 	count, missing, torn := 0, 0, 0
 	for sync := 0; images.next(); sync++ {
-		upto := *powerImages * (sync + 1) / images.syncs
-		for n := range max(2, upto-count) {
-			img := images.make(n > 0)
+		upto := least * (sync + 1) / images.syncs
+		for n := range max(each, upto-count) {
+			img := images.make(n > 0 || each == 0)
 			count++
 			missing += img.lostWrites
 			torn += img.tornWrites
@@ -71,8 +79,8 @@ func TestPowerLoss(t *testing.T) {
 		}
 	}
 	_ = work.Wait() // the faults have been told of
-	if count < *powerImages {
-		t.Errorf("%d images, want %d", count, *powerImages)
+	if count < least {
+		t.Errorf("%d images, want %d", count, least)
 	}
 	t.Logf("%d images at %d fsyncs of %d events, %d writes lost and %d torn; %d operations, all that had been acknowledged was there",
 		count, images.syncs, len(run.events), missing, torn, len(run.ops))
@@ -138,10 +146,11 @@ const (
 )
 
 // recordRun does a bit of everything to a store on a recorded disk.
-func recordRun(t *testing.T, seed uint64) *powerRun {
+func recordRun(t *testing.T, seed uint64, opts bolt.Options) *powerRun {
 	t.Helper()
 	clock := newTicker()
-	run := &powerRun{clock: clock, opts: bolt.Options{Now: clock.Now, DiskReserve: -1, RetentionInterval: time.Hour}}
+	opts.Now, opts.DiskReserve, opts.RetentionInterval = clock.Now, -1, time.Hour
+	run := &powerRun{clock: clock, opts: opts}
 	fs := faultfs.New(t)
 	// An fsync takes its time, so that whoever does not wait for it is found out.
 	fs.Inject(faultfs.Fault{Kind: faultfs.Sync, Delay: 300 * time.Microsecond})

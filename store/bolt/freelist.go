@@ -1,10 +1,6 @@
 package bolt
 
-import (
-	"context"
-
-	"go.etcd.io/bbolt"
-)
+import "context"
 
 // bbolt writes the list of free pages, 8 bytes for each, with every commit. That is
 // nothing while few are free, but the deletion of 10 GiB would make each commit write 20
@@ -34,7 +30,15 @@ func (s *Store) saveFreelist(ctx context.Context) error {
 	return s.control(ctx, func() error {
 		quiet := s.stats.commits.Load() == s.freelist.seen
 		s.freelist.seen = s.stats.commits.Load()
-		if !quiet || !s.freelist.missing || s.failed() {
+		if !quiet || s.failed() {
+			return nil
+		}
+		if s.tail.rows > 0 && s.writable() == nil {
+			if err := s.update(nothing); err != nil {
+				return err
+			}
+		}
+		if !s.freelist.missing {
 			return nil
 		}
 		return s.writeFreelist()
@@ -43,5 +47,5 @@ func (s *Store) saveFreelist(ctx context.Context) error {
 
 // writeFreelist commits nothing but the list.
 func (s *Store) writeFreelist() error {
-	return s.commit(func(*bbolt.Tx) error { return nil }, true)
+	return s.commit(nothing, true)
 }

@@ -31,7 +31,7 @@ func Open(dir string, o Options) (*Store, error) {
 		topics:  map[string]*topic{},
 		appends: make(chan *request, o.QueueLength), controls: make(chan func(), 64),
 		cancelled: make(chan *request, 1024), closing: make(chan struct{}),
-		group: &group{}, freelist: freelist{longest: listedPages}, garbage: newGarbage(),
+		group: &group{}, freelist: freelist{longest: listedPages}, garbage: newGarbage(), tail: tail{from: o.tailFrom},
 	}
 	s.clock.now = o.Now
 	s.stats.diskFree.Store(diskFree(dir))

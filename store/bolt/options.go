@@ -35,6 +35,10 @@ type Options struct {
 	// Now gives the time. Nil: the time at Open plus what a monotonic clock says has
 	// passed since, so that no step of the wall clock expires a producer.
 	Now func() time.Time
+
+	// tailFrom is how many partitions a group must touch to be written to the tail. 0:
+	// tailPartitions.
+	tailFrom int
 }
 
 const (
@@ -91,6 +95,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxTombstones == 0 {
 		o.MaxTombstones = 1_000_000
+	}
+	if o.tailFrom == 0 {
+		o.tailFrom = tailPartitions
 	}
 	if o.Now == nil {
 		start := time.Now()

@@ -59,12 +59,13 @@ type partition struct {
 	mu        sync.RWMutex
 	segments  []segment
 	dedup     dedup
-	lastAt    int64  // arrival of the newest batch or mark (ms)
-	marks     uint64 // number of the next mark
-	snapAt    int64  // offset of the newest snapshot, −1: none
-	snapMarks uint64 // and its marks
-	snapBytes int64  // and its size, 0: not known
-	sinceSnap int64  // bytes appended since it was begun
+	lastAt    int64     // arrival of the newest batch or mark (ms)
+	marks     uint64    // number of the next mark
+	snapAt    int64     // offset of the newest snapshot, −1: none
+	snapMarks uint64    // and its marks
+	snapBytes int64     // and its size, 0: not known
+	sinceSnap int64     // bytes appended since it was begun
+	tail      []tailRow // of the batches that lie in the tail, in order
 
 	waitMu sync.Mutex
 	waitCh chan struct{} // closed when next moves or the topic goes; nil: nobody waits

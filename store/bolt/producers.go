@@ -83,7 +83,7 @@ func (s *Store) expire(p *partition, due []stagedMark) error {
 	if len(due) == 0 {
 		return nil
 	}
-	err := s.update(func(tx *bbolt.Tx) error { return putGroup(tx, &group{marks: due}) })
+	err := s.updateBeside(func(tx *bbolt.Tx) error { return putMarks(tx, &group{marks: due}) })
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (s *Store) Read(_ context.Context, r store.Read) (store.Records, error) {
 	if err := p.unreadableAt(r.Offset); err != nil {
 		return store.Records{}, err
 	}
-	b := p.bounds()
+	b, tail := p.ends()
 	if err := inBounds(b, r.Offset); err != nil {
 		return store.Records{}, err
 	}
@@ -32,7 +32,7 @@ func (s *Store) Read(_ context.Context, r store.Read) (store.Records, error) {
 		return out, nil
 	}
 	err = s.view(func(tx *bbolt.Tx) error {
-		out.Batches, out.Buffer, err = copyBatches(tx, p.uid, r, b.HighWatermark)
+		out.Batches, out.Buffer, err = copyBatches(newLogCursor(tx, p.uid, tail), r, b.HighWatermark)
 		return err
 	})
 	// What was within bounds above may have been trimmed, or the topic deleted,
@@ -93,18 +93,16 @@ func (s *Store) view(fn func(tx *bbolt.Tx) error) (err error) {
 
 // copyBatches copies the batches that r asks for, below the high watermark, and gives the
 // memory that they lie in.
-func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.StoredBatch, []byte, error) {
-	headers := tx.Bucket(bucketHeaders).Cursor()
-	hk, hv := seekBatch(headers, uid, r.Offset)
+func copyBatches(c *logCursor, r store.Read, high int64) ([]store.StoredBatch, []byte, error) {
+	hk, hv := c.seek(r.Offset)
 	if hk == nil {
 		return nil, nil, fmt.Errorf("no batch header for offset %d", r.Offset)
 	}
-	rows := bodiesFrom(tx, hk)
 	// One piece of memory for all: there may be thousands of them.
 	copied := r.Buffer[:0]
 	var out []store.StoredBatch
 	next, records := offsetOf(hk), 0
-	for ; hasUID(hk, uid) && offsetOf(hk) < high; hk, hv = headers.Next() {
+	for ; hk != nil && offsetOf(hk) < high; hk, hv = c.next() {
 		base := offsetOf(hk)
 		h, err := decodeHeader(hk, hv)
 		if err == nil && (base != next || len(out) == 0 && h.lastOffset(base) < r.Offset) {
@@ -115,7 +113,7 @@ func copyBatches(tx *bbolt.Tx, uid uint64, r store.Read, high int64) ([]store.St
 		}
 		at := len(copied)
 		if err == nil {
-			copied, err = rows.next(copied, hk, &h)
+			copied, err = c.body(copied, hk, &h)
 		}
 		if err != nil && len(out) == 0 {
 			return nil, nil, fmt.Errorf("batch at offset %d: %w", base, err)
@@ -166,13 +164,13 @@ func (s *Store) Headers(_ context.Context, p store.Partition, offset int64, limi
 	if err := pt.unreadableAt(offset); err != nil {
 		return nil, err
 	}
-	b := pt.bounds()
+	b, tail := pt.ends()
 	if err := inBounds(b, offset); err != nil || offset == b.HighWatermark {
 		return nil, err
 	}
 	var out []store.BatchHeader
 	err = s.view(func(tx *bbolt.Tx) error {
-		out, err = readHeaders(tx, pt.uid, offset, b.HighWatermark, limit)
+		out, err = readHeaders(newLogCursor(tx, pt.uid, tail), offset, b.HighWatermark, limit)
 		return err
 	})
 	if pt.dead.Load() {
@@ -189,11 +187,10 @@ func (s *Store) Headers(_ context.Context, p store.Partition, offset int64, limi
 
 // readHeaders gives the headers from the batch that holds offset on, below the high
 // watermark.
-func readHeaders(tx *bbolt.Tx, uid uint64, offset, high int64, limit int) ([]store.BatchHeader, error) {
+func readHeaders(c *logCursor, offset, high int64, limit int) ([]store.BatchHeader, error) {
 	var out []store.BatchHeader
-	c := tx.Bucket(bucketHeaders).Cursor()
 	next := int64(-1)
-	for k, v := seekBatch(c, uid, offset); hasUID(k, uid) && len(out) < limit; k, v = c.Next() {
+	for k, v := c.seek(offset); k != nil && len(out) < limit; k, v = c.next() {
 		base := offsetOf(k)
 		if base >= high {
 			break

@@ -198,7 +198,7 @@ func (s *Store) deleteBelow(ctx context.Context, bucket []byte, uid uint64, offs
 // deleteSome is one transaction of deleteBelow, on the committer.
 func (s *Store) deleteSome(bucket []byte, uid uint64, offset int64, keys int) (done bool, err error) {
 	more, size := false, int64(0)
-	err = s.update(func(tx *bbolt.Tx) (err error) {
+	err = s.updateBeside(func(tx *bbolt.Tx) (err error) {
 		more, size, err = deleteSlice(tx.Bucket(bucket), uid, offset, keys)
 		return err
 	})

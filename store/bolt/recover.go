@@ -27,8 +27,14 @@ func (s *Store) recover() (*recovery, error) {
 	if err := errors.Join(s.view(s.recoverTopics), s.view(s.recoverTrash)); err != nil {
 		return nil, err
 	}
+	if err := s.view(s.recoverTail); err != nil {
+		s.loseTail(err)
+	}
 	for _, p := range s.allPartitions() {
-		err := s.view(func(tx *bbolt.Tx) error { return s.recoverPartition(tx, p, rec) })
+		err := s.tail.damage
+		if err == nil {
+			err = s.view(func(tx *bbolt.Tx) error { return s.recoverPartition(tx, p, rec) })
+		}
 		if err != nil {
 			s.takeOutOfService(p, err)
 		}
@@ -142,7 +148,7 @@ func (s *Store) recoverPartition(tx *bbolt.Tx, p *partition, rec *recovery) erro
 	p.snapAt, p.snapMarks = from.listedAt, from.marks
 	active := p.active()
 	active.Next = active.base
-	rp := replayer{st: from, strict: true}
+	rp := replayer{st: from, strict: true, tail: p.tail}
 	err = rp.run(tx, p.uid, min(from.offset, active.base), math.MaxInt64, math.MaxUint64, func(base int64, h *header) {
 		if base < active.base {
 			return
@@ -233,7 +239,7 @@ func checkReplay(tx *bbolt.Tx, p *partition, r *replayer) error {
 
 // logEnd is the offset after the last batch.
 func logEnd(tx *bbolt.Tx, p *partition) int64 {
-	if k, v := seekBatch(tx.Bucket(bucketHeaders).Cursor(), p.uid, math.MaxInt64); k != nil {
+	if k, v := newLogCursor(tx, p.uid, p.tail).seek(math.MaxInt64); k != nil {
 		if h, err := decodeHeader(k, v); err == nil {
 			base := offsetOf(k)
 			return h.lastOffset(base) + 1

@@ -26,13 +26,15 @@ type replayer struct {
 	bytes   int64
 	// strict: a gap, be it among the batches or the marks, is an error.
 	strict bool
+	// tail is what the partition has in the tail.
+	tail []tailRow
 }
 
 // run replays what lies at and above the offset from, which is not above that of the
 // state, and below upto; marks only with numbers below uptoMark. Headers below the
 // state's own offset are shown to each but not applied.
 func (r *replayer) run(tx *bbolt.Tx, uid uint64, from, upto int64, uptoMark uint64, each func(int64, *header)) error {
-	headers, marks := tx.Bucket(bucketHeaders).Cursor(), tx.Bucket(bucketMarks).Cursor()
+	headers, marks := newLogCursor(tx, uid, r.tail), tx.Bucket(bucketMarks).Cursor()
 	mk, mv := marks.Seek(offsetKey(uid, r.st.offset))
 	applyMarks := func(below int64) error {
 		for ; hasUID(mk, uid); mk, mv = marks.Next() {
@@ -47,7 +49,7 @@ func (r *replayer) run(tx *bbolt.Tx, uid uint64, from, upto int64, uptoMark uint
 		return nil
 	}
 	next := from
-	for k, v := headers.Seek(offsetKey(uid, from)); hasUID(k, uid); k, v = headers.Next() {
+	for k, v := headers.seekFrom(from); k != nil; k, v = headers.next() {
 		base := offsetOf(k)
 		if base >= upto {
 			break

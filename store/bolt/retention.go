@@ -140,7 +140,7 @@ func (s *Store) trim(p *partition, before int64) error {
 		dropped += p.segments[drop].Bytes
 		drop++
 	}
-	err := s.update(func(tx *bbolt.Tx) error {
+	err := s.updateBeside(func(tx *bbolt.Tx) error {
 		for i := range drop {
 			if err := tx.Bucket(bucketSegments).Delete(offsetKey(p.uid, p.segments[i].base)); err != nil {
 				return err

@@ -62,6 +62,7 @@ type Store struct {
 	settled  []*partition // of the group before
 	freelist freelist
 	garbage  garbage
+	tail     tail
 	stats    stats
 
 	incidents incident.Log
@@ -177,14 +178,8 @@ func (s *Store) enqueueControl(ctx context.Context, run func()) error {
 	}
 }
 
-// update runs a write transaction. It must be called on the committer, or where there
-// is none.
-//
-// An error of fn itself may make bbolt read the whole tree to find the free pages again
-// (see freelist.go), so fn should fail only where nothing else is left.
-func (s *Store) update(fn func(tx *bbolt.Tx) error) error { return s.commit(fn, false) }
-
-// commit is update that may be told to write the list of free pages in any case.
+// commit runs a write transaction for [Store.update] and those beside it. It may be told to
+// write the list of free pages in any case.
 func (s *Store) commit(fn func(tx *bbolt.Tx) error, listFree bool) (err error) {
 	if f := s.failure.Load(); f != nil {
 		return f

@@ -133,6 +133,9 @@ func (s *Store) updateTopic(name string, change func(store.Topic) (store.Topic, 
 			Detail: "the number of partitions can only grow",
 		}
 	}
+	if want.Partitions > old.Partitions && s.tail.damage != nil {
+		return store.Topic{}, s.mayCreate()
+	}
 	if want.Partitions == old.Partitions && want.Config == old.Config {
 		return old, nil
 	}
