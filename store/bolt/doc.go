@@ -30,7 +30,7 @@
 // waits 10 ms for company, and knows no answers without a write.
 //
 // Where a group touches many partitions, its batches go to one place at first, in order of
-// arrival, and some thousand of them later to where they belong (tail.go).
+// arrival, and a thousand of them later to where they belong (tail.go).
 //
 // Everything else that changes the store (topics, trims, snapshots, id blocks,
 // retention) runs as a control function on the committer between two groups, each in

@@ -38,8 +38,8 @@ const (
 	// moving it later.
 	tailPartitions = 8
 	// tailRows and tailBytes bound the tail, and with it what one transaction moves.
-	tailRows  = 2048
-	tailBytes = 4 << 20
+	tailRows  = 1024
+	tailBytes = 2 << 20
 	// tailMean and tailLargest are how large the batches of a group may be, together and
 	// each: of larger ones it is the records that take the time.
 	tailMean    = 8 << 10
