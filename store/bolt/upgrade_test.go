@@ -22,11 +22,12 @@ import (
 )
 
 // The directories in testdata were written by earlier versions of oncelog, format1 by the
-// very first and format2 by the first that was released, and closed or killed; beside each
-// lies what that version showed of it. The programs that did both are there too, for whoever
+// very first, format2 by the last that put each batch into one row, format3 by one with
+// pieces, garbage and a tail, and closed or killed; beside each lies what that version
+// showed of it. The programs that did both are there too, for whoever
 // wants to know what is in them.
 func TestOldFormatsOpenForEver(t *testing.T) {
-	for _, format := range []string{"format1", "format2"} {
+	for _, format := range []string{"format1", "format2", "format3"} {
 		for _, kind := range []string{"clean", "killed"} {
 			t.Run(format+" "+kind, func(t *testing.T) {
 				r := oldRig(t, format, kind)
