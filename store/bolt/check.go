@@ -107,7 +107,7 @@ func (c *checker) run(tx *bbolt.Tx) (err error) {
 }
 
 func (c *checker) contents(tx *bbolt.Tx) error {
-	if k, _ := tx.Cursor().First(); k == nil {
+	if isNew(tx) {
 		return nil // power went before the first start had come far
 	}
 	for _, name := range allBuckets {

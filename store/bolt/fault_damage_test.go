@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -585,4 +586,49 @@ func (d *damageStore) goOn(t *testing.T, what string, s *bolt.Store, p store.Par
 	}
 	counts["failed"]++ // a page that the append has to change makes no sense
 	return 1
+}
+
+// TestEmptyPages: a page that says it is empty is damage, be it that of the list of buckets,
+// which is empty in a new file too.
+func TestEmptyPages(t *testing.T) {
+	r := newRig(t, bolt.Options{})
+	p := r.topic("t", nil)
+	r.must(app(p, r.pid(), 0, 0, 1), 0)
+	r.close()
+	path := filepath.Join(r.dir, "oncelog.db")
+	whole := inUse(t, path)
+	for _, c := range []struct {
+		name string
+		flag uint16
+		keys int // of the page, at least
+		at   int // what is made 0: where, and how long
+		size int
+	}{
+		{"list of buckets", 2, 10, 10, 2},
+		{"key", 2, 10, 16 + 8, 4},
+	} {
+		file, changed := bytes.Clone(whole), false
+		for at := 2 * damagePage; at < len(file); at += damagePage {
+			page := file[at : at+damagePage]
+			if binary.NativeEndian.Uint16(page[8:]) == c.flag && int(binary.NativeEndian.Uint16(page[10:])) >= c.keys {
+				clear(page[c.at : c.at+c.size])
+				changed = true
+			}
+		}
+		if !changed {
+			t.Fatalf("%s: there is no such page", c.name)
+		}
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if rep, err := bolt.Check(r.dir, nil); err == nil && len(rep.Problems) == 0 {
+			t.Errorf("%s: check finds nothing", c.name)
+		}
+		if s, err := bolt.Open(r.dir, r.opts); err == nil {
+			if _, err := s.Topic(context.Background(), "t"); err != nil {
+				t.Errorf("%s: the store begins anew: %v", c.name, err)
+			}
+			s.Close()
+		}
+	}
 }

@@ -120,6 +120,12 @@ func checkTrees(path string) (err error) {
 		if w.upper(startPages); w.loop != "" {
 			return fmt.Errorf("%w: %s; oncelog check tells more", errUnreadable, w.loop)
 		}
+		// bbolt makes room for as many pages as the list says that it has, and writes to
+		// those that it names.
+		w.problems = nil // those of the trees show where they are read
+		if w.free(); len(w.problems) > 0 {
+			return fmt.Errorf("%w: %s; oncelog check tells more", errUnreadable, w.problems[0])
+		}
 	}
 	return nil
 }
@@ -130,7 +136,7 @@ func checkTrees(path string) (err error) {
 func prepare(db *bbolt.DB, dir string, log *slog.Logger) error {
 	fresh, whole := false, false
 	err := db.View(func(tx *bbolt.Tx) error {
-		if k, _ := tx.Cursor().First(); k == nil {
+		if isNew(tx) {
 			fresh = true
 			return nil
 		}
@@ -185,6 +191,16 @@ func openError(dir string, err error) error {
 var ErrInUse = errors.New("in use by another oncelog process")
 
 var errForeign = errors.New("this is not an oncelog data file")
+
+// isNew reports that nothing has ever been committed to a file. That it has no buckets is
+// not enough: a damaged page may look like that.
+func isNew(tx *bbolt.Tx) bool {
+	k, _ := tx.Cursor().First()
+	return k == nil && tx.ID() <= firstTx
+}
+
+// firstTx is the transaction with which bbolt makes a file.
+const firstTx = 1
 
 // putFormat says that the file has the present format.
 func putFormat(tx *bbolt.Tx) error {

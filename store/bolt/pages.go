@@ -254,6 +254,8 @@ func (w *pageWalk) keyOf(p *page, element int64, pos, size uint32) (key []byte, 
 // order checks that a key lies behind the one before and within the bounds.
 func (w *pageWalk) order(p *page, tree string, i int, before, key []byte, at branchTo) {
 	switch {
+	case len(key) == 0: // bbolt reads on, and panics when the page is written anew
+		w.bad(p.id, tree, "the key of element %d is empty", i)
 	case i > 0 && bytes.Compare(before, key) >= 0, i == 0 && at.min != nil && bytes.Compare(at.min, key) > 0:
 		w.bad(p.id, tree, "key %x is not above the one before it", key)
 	case at.max != nil && bytes.Compare(key, at.max) >= 0:

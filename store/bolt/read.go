@@ -149,7 +149,7 @@ func seekBatch(c *bbolt.Cursor, uid uint64, offset int64) (k, v []byte) {
 	} else {
 		k, v = c.Prev()
 	}
-	if !hasUID(k, uid) {
+	if !hasUID(k, uid) || offsetOf(k) > offset { // above it: keys out of order on a damaged page
 		return nil, nil
 	}
 	return k, v
