@@ -588,12 +588,13 @@ func (d *damageStore) goOn(t *testing.T, what string, s *bolt.Store, p store.Par
 	return 1
 }
 
-// TestEmptyPages: a page that says it is empty is damage, be it that of the list of buckets,
-// which is empty in a new file too.
+// TestEmptyPages: pages that say they are empty are damage, that of the list of buckets too,
+// which is empty in a new file; and so is an empty key, which no read would notice.
 func TestEmptyPages(t *testing.T) {
 	r := newRig(t, bolt.Options{})
-	p := r.topic("t", nil)
-	r.must(app(p, r.pid(), 0, 0, 1), 0)
+	if _, err := r.CreateTopic(context.Background(), "t", 300, store.DefaultConfig()); err != nil { // so that there are branches
+		t.Fatal(err)
+	}
 	r.close()
 	path := filepath.Join(r.dir, "oncelog.db")
 	whole := inUse(t, path)
@@ -604,8 +605,8 @@ func TestEmptyPages(t *testing.T) {
 		at   int // what is made 0: where, and how long
 		size int
 	}{
-		{"list of buckets", 2, 10, 10, 2},
-		{"key", 2, 10, 16 + 8, 4},
+		{"leaf", 2, 2, 10, 2},
+		{"key of a branch", 1, 2, 16 + 4, 4},
 	} {
 		file, changed := bytes.Clone(whole), false
 		for at := 2 * damagePage; at < len(file); at += damagePage {
