@@ -2,6 +2,7 @@ package bolt_test
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"strings"
 	"testing"
@@ -183,5 +184,41 @@ func TestCompactLeavesGarbageOut(t *testing.T) {
 	r.close()
 	if rep := r.check(); strings.Contains(strings.Join(rep.Problems, ""), "trash") {
 		t.Error(rep.Problems)
+	}
+}
+
+// TestHeadersGoWithTheirBatches: where appends and retention never stop, there is garbage at
+// any time, and yet nothing of what is old stays.
+func TestHeadersGoWithTheirBatches(t *testing.T) {
+	r := newRig(t, bolt.Options{RetentionInterval: time.Hour})
+	p := r.topic("t", func(c *store.Config) { c.SegmentBytes = mebibyte })
+	// At first more is deleted than is used again soon.
+	const fill, rounds, each = 8000, 12, 1500
+	b := sized(t, 3000)
+	add := func(n int) {
+		r.each(n, func(int) store.Append { return store.Append{Partition: p, Batch: b} })
+	}
+	add(fill)
+	for round := range int64(rounds) {
+		if _, err := r.Trim(context.Background(), p, fill+each*round); err != nil {
+			t.Fatal(err)
+		}
+		r.sweep()
+		add(each)
+	}
+	r.sweep()
+	r.crash()
+	err := bolt.Edit(r.dir, func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{bolt.BucketBatches, bolt.BucketHeaders} {
+			k, _ := tx.Bucket(name).Cursor().First()
+			first := int64(binary.BigEndian.Uint64(k[8:]))
+			if first < fill*9/10 {
+				t.Errorf("bucket %q begins at offset %d of %d", name, first, fill+each*rounds)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

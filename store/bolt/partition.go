@@ -85,7 +85,7 @@ type partition struct {
 
 	outage *outage // why it is out of service, nil: it is not
 
-	reaped int64 // what lies below this offset has been deleted; guarded by Store.sweeping
+	reaped, floor int64 // below the first nothing is left, the second is next; guarded by Store.sweeping
 }
 
 func newPartition(t *topic, number int, uid uint64, all *totals) *partition {

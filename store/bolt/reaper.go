@@ -29,25 +29,41 @@ func (s *Store) reap(ctx context.Context) error {
 // reapPartition deletes what lies below the first segment of a partition: batches, and when
 // the producer state at that point is safe in the base snapshot, headers and marks.
 func (s *Store) reapPartition(ctx context.Context, p *partition) error {
-	p.mu.RLock()
-	floor := p.segments[0].base
-	p.mu.RUnlock()
-	if p.reaped == floor { // only one goroutine at a time uses it
-		return nil
-	}
-	if done, err := s.deleteBelow(ctx, bucketBatches, p.uid, floor); err != nil || !done {
-		return err
-	}
-	if err := s.raiseBase(ctx, p, floor); err != nil {
-		return err
-	}
-	for _, bucket := range [][]byte{bucketHeaders, bucketMarks} {
-		if done, err := s.deleteBelow(ctx, bucket, p.uid, floor); err != nil || !done {
+	for done := true; done; {
+		p.mu.RLock()
+		first := p.segments[0].base
+		p.mu.RUnlock()
+		// A floor is kept until all below it is gone: where appends and retention go on,
+		// the batches below the newest one never come to an end, and headers would stay.
+		if p.floor == p.reaped { // only one goroutine at a time uses them
+			p.floor = first
+		}
+		if p.floor == p.reaped {
+			return nil
+		}
+		var err error
+		if done, err = s.reapBelow(ctx, p, p.floor); err != nil {
 			return err
 		}
 	}
-	p.reaped = floor
 	return nil
+}
+
+// reapBelow deletes what lies below an offset, and reports whether nothing is left there.
+func (s *Store) reapBelow(ctx context.Context, p *partition, floor int64) (done bool, err error) {
+	if done, err := s.deleteBelow(ctx, bucketBatches, p.uid, floor); err != nil || !done {
+		return false, err
+	}
+	if err := s.raiseBase(ctx, p, floor); err != nil {
+		return false, err
+	}
+	for _, bucket := range [][]byte{bucketHeaders, bucketMarks} {
+		if done, err := s.deleteBelow(ctx, bucket, p.uid, floor); err != nil || !done {
+			return false, err
+		}
+	}
+	p.reaped = floor
+	return true, nil
 }
 
 // raiseBase saves the producer state at an offset as the base from which the log can
