@@ -217,10 +217,10 @@ func EncodeOwner(owner string, start, end, next int64) (key, row []byte) {
 }
 
 // PieceLen is the longest row of a batch; FormatWhole the format that had rows of any
-// length; EnoughFree the number of free pages at which the reaper stops.
+// length; EnoughFree the number of free pages at which the reaper stops [WithEnoughFree].
 const (
 	PieceLen    = pieceLen
-	EnoughFree  = enoughFree
+	EnoughFree  = 2 << 10
 	Format      = format
 	FormatWhole = formatWhole
 )
@@ -235,4 +235,10 @@ func (s *Store) Garbage() int64 { return s.garbage.total.Load() }
 func (s *Store) RefuseSpace() {
 	now := time.Now()
 	s.refused.Store(&now)
+}
+
+// WithEnoughFree has the reaper stop early, so that tests need not write much.
+func WithEnoughFree(o Options) Options {
+	o.enoughFree = EnoughFree
+	return o
 }

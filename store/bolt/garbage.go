@@ -10,14 +10,12 @@ import (
 
 // Rows that have been trimmed, or belonged to a deleted topic, are garbage until the reaper
 // deletes them, and it does not hurry: bbolt writes the list of all free pages with each
-// commit, so a few MiB of them are kept ready, and the next ones are made when those have
+// commit, so some of them are kept ready, and the next ones are made when those have
 // been used. Only the bytes of batches are counted, and after a crash a little too many.
 
-// The reaper stops when enough pages are free, and goes on when only few are left.
-const (
-	enoughFree = 2 << 10
-	fewFree    = 1 << 10
-)
+// The reaper stops when so many pages are free, and goes on when half of them are left. The
+// list of them stays below listedPages.
+const enoughFree = 24 << 10
 
 type garbage struct {
 	bytes map[uint64]int64 // by uid of the partition; the committer's
@@ -51,7 +49,7 @@ func (g *garbage) deleted(uid uint64, n int64, end bool) {
 
 // roomEnough reports that the reaper may stop for now.
 func (s *Store) roomEnough() bool {
-	return s.freePages() >= enoughFree && s.refused.Load() == nil
+	return s.freePages() >= s.opts.enoughFree && s.refused.Load() == nil
 }
 
 // freePages is how many pages of the file are free.
@@ -59,7 +57,7 @@ func (s *Store) freePages() int64 { return s.stats.freeBytes.Load() / int64(s.db
 
 // wakeReaper has it go on, if there is reason to.
 func (s *Store) wakeReaper() {
-	if s.garbage.left.Load() && (s.freePages() < fewFree || s.refused.Load() != nil) {
+	if s.garbage.left.Load() && (s.freePages() < s.opts.enoughFree/2 || s.refused.Load() != nil) {
 		select {
 		case s.garbage.due <- struct{}{}:
 		default:

@@ -59,7 +59,7 @@ func refill(t *testing.T, r *rig, mebibytes int64, remove func(store.Partition))
 }
 
 func TestGarbageIsDeletedAsSpaceIsNeeded(t *testing.T) {
-	o := bolt.Options{RetentionInterval: time.Hour} // so that only need wakes the reaper
+	o := bolt.WithEnoughFree(bolt.Options{RetentionInterval: time.Hour}) // so that only need wakes the reaper
 	t.Run("trim", func(t *testing.T) {
 		r := newRig(t, o)
 		refill(t, r, 40, func(p store.Partition) {
@@ -81,7 +81,7 @@ func TestGarbageIsDeletedAsSpaceIsNeeded(t *testing.T) {
 // TestGarbageComesToAnEnd: nothing is left when space has been needed for long enough, and
 // nothing is counted that is not there.
 func TestGarbageComesToAnEnd(t *testing.T) {
-	r := newRig(t, bolt.Options{RetentionInterval: time.Hour})
+	r := newRig(t, bolt.WithEnoughFree(bolt.Options{RetentionInterval: time.Hour}))
 	p := r.topic("t", func(c *store.Config) { c.SegmentBytes = 4 * mebibyte })
 	at := int64(0)
 	add := func(n int) {
@@ -132,7 +132,7 @@ func TestGarbageComesToAnEnd(t *testing.T) {
 // TestRefusedSpaceReapsMore: where a transaction has found no room there is not enough,
 // however much it is: one of appends may need more.
 func TestRefusedSpaceReapsMore(t *testing.T) {
-	r := newRig(t, bolt.Options{RetentionInterval: time.Hour})
+	r := newRig(t, bolt.WithEnoughFree(bolt.Options{RetentionInterval: time.Hour}))
 	p := r.topic("t", nil)
 	for i := range int64(60) {
 		r.must(store.Append{Partition: p, Batch: sized(t, mebibyte)}, i)
@@ -155,7 +155,7 @@ func TestRefusedSpaceReapsMore(t *testing.T) {
 
 // TestCompactLeavesGarbageOut: what waits for the reaper is not copied.
 func TestCompactLeavesGarbageOut(t *testing.T) {
-	r := newRig(t, bolt.Options{RetentionInterval: time.Hour})
+	r := newRig(t, bolt.WithEnoughFree(bolt.Options{RetentionInterval: time.Hour}))
 	gone, cut := r.topic("gone", nil), r.topic("cut", func(c *store.Config) { c.SegmentBytes = 4 * mebibyte })
 	for i := range int64(30) {
 		r.must(store.Append{Partition: gone, Batch: sized(t, mebibyte)}, i)
@@ -190,7 +190,7 @@ func TestCompactLeavesGarbageOut(t *testing.T) {
 // TestHeadersGoWithTheirBatches: where appends and retention never stop, there is garbage at
 // any time, and yet nothing of what is old stays.
 func TestHeadersGoWithTheirBatches(t *testing.T) {
-	r := newRig(t, bolt.Options{RetentionInterval: time.Hour})
+	r := newRig(t, bolt.WithEnoughFree(bolt.Options{RetentionInterval: time.Hour}))
 	p := r.topic("t", func(c *store.Config) { c.SegmentBytes = mebibyte })
 	// At first more is deleted than is used again soon.
 	const fill, rounds, each = 8000, 12, 1500

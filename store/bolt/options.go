@@ -39,6 +39,8 @@ type Options struct {
 	// tailFrom is how many partitions a group must touch to be written to the tail. 0:
 	// tailPartitions.
 	tailFrom int
+	// enoughFree is the number of free pages at which the reaper stops. 0: enoughFree.
+	enoughFree int64
 }
 
 const (
@@ -95,6 +97,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxTombstones == 0 {
 		o.MaxTombstones = 1_000_000
+	}
+	if o.enoughFree == 0 {
+		o.enoughFree = enoughFree
 	}
 	if o.tailFrom == 0 {
 		o.tailFrom = tailPartitions
