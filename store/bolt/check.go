@@ -53,7 +53,7 @@ func Check(dir string, progress func(done, total int64)) (*Report, error) {
 	if err != nil {
 		return nil, openError(dir, err)
 	}
-	c := checker{report: &Report{}, progress: progress, uids: map[uint64]bool{}, tail: map[uint64][]tailRow{}}
+	c := checker{report: &Report{}, progress: progress, uids: map[uint64]bool{}}
 	if c.pages(file) {
 		err = db.View(c.run)
 	}

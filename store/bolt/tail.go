@@ -74,14 +74,11 @@ type tailEnd struct {
 func (s *Store) writeGroup(g *group) error {
 	t := &s.tail
 	into, settle := t.plan(g)
-	end := t.tailEnd
-	err := s.commit(func(tx *bbolt.Tx) error {
-		if settle {
-			if err := settleTail(tx); err != nil {
-				return err
-			}
-			end = tailEnd{}
-		}
+	write, end := s.updateBeside, t.tailEnd
+	if settle {
+		write, end = s.update, tailEnd{}
+	}
+	err := write(func(tx *bbolt.Tx) error {
 		if !into {
 			return putGroup(tx, g)
 		}
@@ -89,17 +86,11 @@ func (s *Store) writeGroup(g *group) error {
 			return err
 		}
 		return putMarks(tx, g)
-	}, false)
-	if err != nil {
-		return err
-	}
-	if settle {
-		t.settled()
-	}
-	if into {
+	})
+	if err == nil && into {
 		t.publish(g, end)
 	}
-	return nil
+	return err
 }
 
 // plan decides whether a group is written to the tail, and whether that is settled first.
@@ -300,7 +291,8 @@ func (s *Store) update(fn func(tx *bbolt.Tx) error) error {
 func nothing(*bbolt.Tx) error { return nil }
 
 // updateBeside is update for what does not care where batches lie: expiries, which come all
-// the time, and what makes room, which there must be no need of room for.
+// the time, what makes room, which there must be no need of room for, and appends that go on
+// in the tail or have nothing to do with it.
 func (s *Store) updateBeside(fn func(tx *bbolt.Tx) error) error { return s.commit(fn, false) }
 
 // settled notes that the rows are in the trees. Whoever reads with a list of before finds
